@@ -1,0 +1,49 @@
+"""hyrespinn: solve partial differential equations with hybrid residual networks.
+
+>>> import hyrespinn as hp
+>>> sorted(hp.problems.PROBLEMS)[:1]
+['allen-cahn-dirichlet']
+"""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from . import problems
+from .errors import UserError
+from .experiments.solve import resume, solve
+from .geometry import Box, TimeBox
+from .nn import HyResPINNConfig
+from .problems import (
+    Boundary,
+    Dirichlet,
+    Initial,
+    MeanValue,
+    Neumann,
+    Periodic,
+    Problem,
+    register,
+)
+from .solution import Solution
+
+try:
+    __version__ = version("hyrespinn")
+except PackageNotFoundError:  # run from a source tree that was never installed
+    __version__ = "0.0.0"
+
+__all__ = [
+    "Boundary",
+    "Box",
+    "Dirichlet",
+    "HyResPINNConfig",
+    "Initial",
+    "MeanValue",
+    "Neumann",
+    "Periodic",
+    "Problem",
+    "Solution",
+    "TimeBox",
+    "UserError",
+    "problems",
+    "register",
+    "resume",
+    "solve",
+]

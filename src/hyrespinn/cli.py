@@ -1,0 +1,210 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from . import __version__
+from .errors import UserError
+from .experiments.config import RunConfig, parse_assignments, settings, with_settings
+from .experiments.loading import load_problem
+from .experiments.predict import predict_file
+from .experiments.presets import PRESETS, configure
+from .experiments.run_directory import RunDirectory
+from .experiments.solve import Session, resume
+from .files import write_atomically
+from .problems.problem import PROBLEMS
+from .references import reference_of
+from .references.reference import stored_self_convergence
+from .solution import Solution
+
+EXIT_USER, EXIT_DIVERGED, EXIT_SIGNAL = 2, 3, 128
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = build_parser().parse_args(arguments)
+    try:
+        return options.command(options)
+    except UserError as error:
+        Console(stderr=True).print(f"[bold red]error:[/] {_plain(str(error))}", soft_wrap=True)
+        return EXIT_USER
+    except KeyboardInterrupt:
+        return EXIT_SIGNAL + 2
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", r"\[")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hyrespinn",
+        description="Solve partial differential equations with hybrid residual networks.",
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    show = commands.add_parser("list", help="the problems, or the settings of one")
+    show.add_argument("--keys", metavar="PROBLEM", help="print every key that --set takes")
+    _add_choice(show)
+    show.set_defaults(command=list_command)
+
+    run = commands.add_parser("solve", help="solve a problem")
+    run.add_argument("problem", help="a name from `hyrespinn list`, or FILE.py:CLASS")
+    _add_choice(run)
+    run.add_argument("--seed", type=int, default=0)
+    run.add_argument("--precision", default="float64", help="float64 (default) or float32")
+    run.add_argument("--max-seconds", type=float, help="a limit on the seconds of training")
+    run.add_argument("--out", type=Path, help="the run directory to create")
+    run.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE")
+    run.add_argument("--no-reference", action="store_true", help="do not measure the error")
+    run.add_argument("--quiet", action="store_true", help="no progress")
+    run.set_defaults(command=solve_command)
+
+    again = commands.add_parser("resume", help="go on with a run that was stopped")
+    again.add_argument("directory", type=Path)
+    again.add_argument("--max-seconds", type=float)
+    again.add_argument("--quiet", action="store_true")
+    again.set_defaults(command=resume_command)
+
+    predict = commands.add_parser("predict", help="evaluate a solution at the points of a file")
+    predict.add_argument("directory", type=Path, help="a run directory or a .hyres file")
+    predict.add_argument("--points", type=Path, required=True, help="a CSV file with a column for each coordinate")
+    predict.add_argument("--out", type=Path, required=True)
+    predict.set_defaults(command=predict_command)
+
+    reference = commands.add_parser("reference", help="write the reference solution of a problem")
+    reference.add_argument("problem")
+    reference.add_argument("--out", type=Path, required=True, help="the .npz file to write")
+    reference.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE")
+    reference.set_defaults(command=reference_command)
+    return parser
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", default="hyrespinn")
+    parser.add_argument("--preset", default="fast", help=", ".join(PRESETS))
+
+
+def _configuration(options: Any, problem: str) -> RunConfig:
+    config = configure(
+        load_problem(problem),
+        model=options.model,
+        preset=options.preset,
+        seed=getattr(options, "seed", 0),
+        precision=getattr(options, "precision", "float64"),
+        max_seconds=getattr(options, "max_seconds", None),
+    )
+    return with_settings(config, parse_assignments(getattr(options, "set", [])))
+
+
+def list_command(options: Any) -> int:
+    console = Console()
+    if options.keys:
+        for key, value in settings(_configuration(options, options.keys)).items():
+            console.print(f"{key}={value}", highlight=False, markup=False, soft_wrap=True)
+        return 0
+    table = Table(box=None, pad_edge=False)
+    for column in ("problem", "coordinates", "fields", "reference ±", "what it is"):
+        table.add_column(column)
+    for name, cls in PROBLEMS.items():
+        accuracy = stored_self_convergence(name)
+        table.add_row(
+            name,
+            " ".join(cls.domain.coordinates),
+            " ".join(cls.fields),
+            "exact" if accuracy is None else f"{accuracy:.0e}",
+            cls.description,
+        )
+    console.print(table)
+    return 0
+
+
+def _default_directory(config: RunConfig) -> Path:
+    base = Path("runs") / f"{config.problem.name}-{config.preset}-seed{config.seed}"
+    candidates = [base, *(base.with_name(f"{base.name}-{i}") for i in range(2, 10_000))]
+    return next(path for path in candidates if not path.exists())
+
+
+def solve_command(options: Any) -> int:
+    config = _configuration(options, options.problem)
+    directory = RunDirectory.create(options.out or _default_directory(config), config)
+    session = Session(
+        config, directory, progress=not options.quiet, reference=not options.no_reference
+    )
+    try:
+        solution = session.run()
+    except UserError:
+        directory.discard_if_empty()
+        raise
+    return report(solution, directory.path, options.quiet)
+
+
+def resume_command(options: Any) -> int:
+    solution = resume(
+        options.directory, progress=not options.quiet, max_seconds=options.max_seconds
+    )
+    return report(solution, options.directory, options.quiet)
+
+
+def report(solution: Solution, directory: Path, quiet: bool) -> int:
+    """Say how a run ended and where things are; the exit code."""
+    result = solution.result
+    seconds, status = result["seconds"], result["status"]
+    if not quiet:
+        console = Console()
+
+        def say(text: str) -> None:
+            console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+        note = f" ({result['message']})" if result["message"] else ""
+        say(f"{result['problem']}: {status}{note}")
+        say(
+            f"  {result['steps']} steps, {seconds['training']:.1f} s of training "
+            f"({seconds['compilation']:.1f} s of compilation), {result['n_params']} parameters"
+        )
+        if result["rel_l2"] is not None:
+            for field, error in result["rel_l2"].items():
+                say(f"  relative l2 error of {field}: {error:.3e}")
+        for name, ratio in result["relative_residual"].items():
+            say(f"  relative {name} on fresh points: {ratio:.3e}")
+        say(f"  solution: {directory / 'solution.hyres'}")
+        say(f"  picture:  {directory / 'figures' / 'solution.png'}")
+    if status == "diverged":
+        Console(stderr=True).print(f"diverged: {result['message']}", soft_wrap=True, markup=False)
+        return EXIT_DIVERGED
+    if status == "interrupted":
+        return EXIT_SIGNAL + int(result.get("signal", 2))
+    return 0
+
+
+def predict_command(options: Any) -> int:
+    path: Path = options.directory
+    file = path / "solution.hyres" if path.is_dir() else path
+    if path.is_dir() and not file.exists():
+        raise UserError(f"{path} has no solution.hyres; is it a run directory, and is the run over?")
+    predict_file(Solution.load(file), options.points, options.out)
+    return 0
+
+
+def reference_command(options: Any) -> int:
+    options.model, options.preset = "hyrespinn", "fast"
+    config = _configuration(options, options.problem)
+    reference = reference_of(config.problem)
+    if reference is None:
+        raise UserError(f"{config.problem.name} has no reference: it defines no exact solution.")
+    write_atomically(options.out, lambda file: np.savez(file, **reference.arrays()))
+    Console().print(f"{options.out}: {reference.description}", highlight=False, markup=False)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

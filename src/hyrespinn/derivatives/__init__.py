@@ -1,0 +1,25 @@
+"""Exact partial derivatives of networks, propagated through their layers."""
+
+from .elementwise import ACTIVATIONS, activation, cos, exp, sin, tanh
+from .fallback import lift
+from .multiindex import MultiIndex, closure, name_of, parse
+from .taylor import Taylor, compose, concatenate, coordinates, square
+
+__all__ = [
+    "ACTIVATIONS",
+    "MultiIndex",
+    "Taylor",
+    "activation",
+    "closure",
+    "compose",
+    "concatenate",
+    "coordinates",
+    "cos",
+    "exp",
+    "lift",
+    "name_of",
+    "parse",
+    "sin",
+    "square",
+    "tanh",
+]

@@ -1,0 +1,25 @@
+"""The errors a person can act on."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(ValueError):
+    """A mistake that the person who called can mend; its message says how.
+
+    The command line prints the message alone, without a traceback, and exits with code 2.
+    """
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> UserError:
+    """The error for a name that does not exist, with the nearest one that does.
+
+    >>> str(unknown("kernel", "gausian", ["gaussian", "matern52"]))
+    "Unknown kernel 'gausian'. Did you mean 'gaussian'? Known: gaussian, matern52."
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return UserError(f"Unknown {what} {name!r}.{hint} Known: {', '.join(names)}.")

@@ -1,0 +1,1 @@
+"""Presets, run directories and the one entry that solves a problem."""

@@ -1,0 +1,183 @@
+"""Everything that determines a run, as plain data with typed keys."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+import typing
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..errors import UserError, unknown
+from ..problems.problem import Problem
+from ..solution import problem_spec
+
+Precision = Literal["float64", "float32"]
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How to train. Points are counted for each term of the loss."""
+
+    adam_steps: int = 1000
+    adam_rate: float = 5e-3
+    adam_warmup: int = 100
+    adam_decay: float = 0.9
+    adam_decay_steps: int = 50
+    adam_points: int = 1024
+    quasi_newton: Literal["ssbroyden", "ssbfgs", "bfgs"] = "ssbroyden"
+    ssbroyden_steps: int = 4800
+    round_steps: int = 300
+    points: int = 4096
+    initial_points: int = 256
+    boundary_points: int = 256
+    sampler: str = "kronecker"
+    pool: int = 8
+    pool_power: float = 1.0
+    pool_floor: float = 1.0
+    weight_residual: float = 1.0
+    weight_initial: float = 100.0
+    weight_boundary: float = 100.0
+    exact: bool = True
+    target_loss: float = 0.0
+    relative_target: float = 0.0
+    patience: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("adam_points", "points", "initial_points", "boundary_points"):
+            if getattr(self, name) < 1:
+                raise UserError(
+                    f"train.{name} is {getattr(self, name)}; a term of the loss needs at least one "
+                    "point (a mean over none is not a number)."
+                )
+        for name in ("adam_steps", "ssbroyden_steps", "patience", "adam_warmup"):
+            if getattr(self, name) < 0:
+                raise UserError(f"train.{name} cannot be negative, and is {getattr(self, name)}.")
+        for name in ("round_steps", "pool", "adam_decay_steps"):
+            if getattr(self, name) < 1:
+                raise UserError(f"train.{name} must be at least 1, not {getattr(self, name)}.")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """A run: the same configuration on the same machine gives the same result, bit by bit."""
+
+    problem: Problem
+    model: str
+    model_config: Any
+    train: TrainConfig
+    preset: str = "fast"
+    seed: int = 0
+    precision: Precision = "float64"
+    max_seconds: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        parameters = {
+            k: v if _is_plain(v) else repr(v) for k, v in self.problem.parameters().items()
+        }
+        return {
+            **problem_spec(self.problem),
+            "problem_values": parameters,
+            "model": self.model,
+            "model_config": dataclasses.asdict(self.model_config),
+            "train": dataclasses.asdict(self.train),
+            "preset": self.preset,
+            "seed": self.seed,
+            "precision": self.precision,
+            "max_seconds": self.max_seconds,
+        }
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except TypeError:
+        return False
+    return True
+
+
+def settings(config: RunConfig) -> dict[str, Any]:
+    """Every key that ``--set`` takes, with its present value."""
+    sections = _sections(config)
+    return {
+        f"{section}.{field.name}": getattr(part, field.name)
+        for section, part in sections.items()
+        for field in dataclasses.fields(part)
+    }
+
+
+def _sections(config: RunConfig) -> dict[str, Any]:
+    return {"problem": config.problem, "model": config.model_config, "train": config.train}
+
+
+def with_settings(config: RunConfig, changes: typing.Mapping[str, Any]) -> RunConfig:
+    """The configuration with some keys changed; texts are read as the key's type.
+
+    Keys are ``problem.…``, ``model.…`` and ``train.…``, as :func:`settings` lists them.
+    """
+    known = settings(config)
+    updates: dict[str, dict[str, Any]] = {"problem": {}, "model": {}, "train": {}}
+    for key, value in changes.items():
+        if key not in known:
+            raise unknown("setting", key, known)
+        section, name = key.split(".", 1)
+        hint = typing.get_type_hints(type(_sections(config)[section]))[name]
+        updates[section][name] = _read(key, value, hint)
+    return dataclasses.replace(
+        config,
+        problem=dataclasses.replace(config.problem, **updates["problem"]),  # type: ignore[type-var]
+        model_config=dataclasses.replace(config.model_config, **updates["model"]),
+        train=dataclasses.replace(config.train, **updates["train"]),
+    )
+
+
+def parse_assignments(texts: typing.Iterable[str]) -> dict[str, str]:
+    """``["train.points=512"]`` as a dict."""
+    result = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise UserError(f"--set takes key=value, not {text!r}.")
+        result[key.strip()] = value.strip()
+    return result
+
+
+def _read(key: str, value: Any, hint: Any) -> Any:
+    origin = typing.get_origin(hint)
+    if origin is Literal:
+        choices = typing.get_args(hint)
+        if value not in choices:
+            raise UserError(f"{key} must be one of {', '.join(map(str, choices))}, not {value!r}.")
+        return value
+    if origin in (typing.Union, types.UnionType):
+        if value is None or (isinstance(value, str) and value.lower() == "none"):
+            return None
+        hint = next(a for a in typing.get_args(hint) if a is not type(None))
+    if hint is bool:
+        words = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
+        if isinstance(value, bool):
+            return value
+        if str(value).lower() in words:
+            return words[str(value).lower()]
+        raise UserError(f"{key} must be true or false, not {value!r}.")
+    if hint in (int, float):
+        return _read_number(key, value, hint)
+    if hint is str:
+        return str(value)
+    if isinstance(value, str):
+        raise UserError(f"{key} cannot be given as text; set it in Python.")
+    return value
+
+
+def _read_number(key: str, value: Any, hint: type) -> Any:
+    kind = "a whole number" if hint is int else "a number"
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise UserError(f"{key} must be {kind}, not {value!r}.") from None
+    if number != number or abs(number) == float("inf"):
+        raise UserError(f"{key} must be finite, not {value!r}.")
+    if hint is int and number != int(number):
+        raise UserError(f"{key} must be {kind}, not {value!r}.")
+    return hint(number)

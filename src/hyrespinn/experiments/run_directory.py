@@ -1,0 +1,183 @@
+"""A run on disk: configuration, history, checkpoints, solution, result."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import UserError
+from ..files import load_arrays, write_json, write_text
+from ..nn import model_named
+from ..problems.problem import Problem
+from ..solution import Solution, pickle_problem, problem_from
+from ..training.checkpoint import save_state
+from .config import RunConfig, TrainConfig
+from .environment import environment
+
+
+class RunDirectory:
+    """The files of one run. ``create`` starts one, ``open`` finds one."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.warning: str | None = None
+        self._rows: list[dict[str, Any]] = []
+
+    config = property(lambda self: self.path / "config.json")
+    history = property(lambda self: self.path / "history.csv")
+    state = property(lambda self: self.path / "checkpoint" / "state.npz")
+    solution = property(lambda self: self.path / "solution.hyres")
+    result = property(lambda self: self.path / "result.json")
+    figures = property(lambda self: self.path / "figures")
+
+    @classmethod
+    def create(cls, path: Path, config: RunConfig) -> RunDirectory:
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise UserError(_occupied(path))
+        run = cls(path)
+        try:
+            for folder in (path, run.state.parent, run.figures):
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"Cannot make the run directory {path}: {error.strerror}.") from error
+        content = config.to_json()
+        if "problem_parameters" not in content:
+            (path / "problem.pickle").write_bytes(pickle_problem(config.problem))
+        write_json(path / "environment.json", environment(config.precision, config.seed))
+        write_json(run.config, content)
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> tuple[RunDirectory, RunConfig]:
+        run = cls(path)
+        if not path.is_dir():
+            raise UserError(f"There is no run directory {path}.")
+        if not run.config.exists():
+            raise UserError(f"{path} is not a run directory: it has no config.json.")
+        try:
+            content = json.loads(run.config.read_text())
+            pickled = path / "problem.pickle"
+            problem: Problem = problem_from(
+                content, pickled.read_bytes() if pickled.exists() else None
+            )
+            config = RunConfig(
+                problem=problem,
+                model=content["model"],
+                model_config=model_named(content["model"])(**content["model_config"]),
+                train=TrainConfig(**content["train"]),
+                preset=content["preset"],
+                seed=content["seed"],
+                precision=content["precision"],
+                max_seconds=content["max_seconds"],
+            )
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise UserError(
+                f"The run directory {path} is damaged: config.json cannot be read ({error!r})."
+            ) from error
+        return run, config
+
+    def read_result(self) -> dict[str, Any] | None:
+        if not self.result.exists():
+            return None
+        try:
+            return json.loads(self.result.read_text())
+        except json.JSONDecodeError as error:
+            raise UserError(f"{self.result} is damaged: {error}.") from error
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        self._rows.append(dict(row))
+        first = len(self._rows) == 1
+        try:
+            with self.history.open("w" if first else "a", newline="") as file:
+                writer = csv.DictWriter(file, list(self._rows[0]))
+                if first:
+                    writer.writeheader()
+                writer.writerow(row)
+        except OSError as error:
+            self.warning = f"history.csv is not being written: {error.strerror}"
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return self._rows
+
+    def checkpoint(self, state: Any, meta: Mapping[str, Any]) -> None:
+        """A full disk must not end a training: the older checkpoint stays, and a warning is kept."""
+        identity = json.loads(self.config.read_text())
+        try:
+            save_state(
+                self.state, state, {**meta, "rows": len(self._rows), "config": identity}
+            )
+            self.warning = None
+        except UserError as error:
+            self.warning = f"no checkpoint could be written, training goes on: {error}"
+
+    def restore_rows(self, count: int) -> None:
+        """Take up the history at a checkpoint; rows written after it are computed again."""
+        if not count:
+            return
+        try:
+            with self.history.open(newline="") as file:
+                rows = list(csv.DictReader(file))
+        except OSError as error:
+            raise UserError(f"The run directory {self.path} is damaged: {error}.") from error
+        if len(rows) < count:
+            raise UserError(
+                f"The run directory {self.path} is damaged: history.csv has {len(rows)} rows and "
+                f"the checkpoint {count}."
+            )
+        self._rows = [{k: _number(v) for k, v in row.items()} for row in rows[:count]]
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, list(self._rows[0]))
+        writer.writeheader()
+        writer.writerows(rows[:count])
+        write_text(self.history, text.getvalue())
+
+    def discard_if_empty(self) -> None:
+        """Remove a directory in which nothing has been computed yet."""
+        if not self._rows and not self.state.exists():
+            shutil.rmtree(self.path)
+
+    def load_solution(self) -> Solution:
+        return Solution.load(self.solution)
+
+    def check_checkpoint(self) -> dict[str, Any]:
+        """The meta data of the checkpoint, which must belong to this run."""
+        if not self.state.exists():
+            raise UserError(
+                f"{self.path} has no checkpoint yet, so there is nothing to resume; start again "
+                "with another --out, or remove the directory."
+            )
+        _, texts = load_arrays(self.state, "checkpoint")
+        meta = json.loads(texts["meta.json"])
+        if meta["config"] != json.loads(self.config.read_text()):
+            raise UserError(
+                f"The checkpoint in {self.path} belongs to another problem or configuration "
+                f"({meta['config'].get('problem')!r}) than its config.json."
+            )
+        return meta
+
+
+def _number(text: str) -> Any:
+    try:
+        return float(text) if "." in text or "e" in text or "n" in text else int(text)
+    except ValueError:
+        return text
+
+
+def _occupied(path: Path) -> str:
+    config = path / "config.json"
+    held = ""
+    if config.is_file():
+        try:
+            held = f" It holds a run of {json.loads(config.read_text())['problem']!r}."
+        except (json.JSONDecodeError, KeyError):
+            held = " It holds a damaged run."
+    return (
+        f"{path} exists already and is not overwritten.{held} Choose another --out, or go on with "
+        f"`hyrespinn resume {path}`."
+    )

@@ -1,0 +1,375 @@
+"""Solve a problem from its statement to its result."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from ..derivatives import coordinates
+from ..errors import UserError
+from ..files import write_json
+from ..geometry.sampling import sampler_named
+from ..losses.objective import Objective
+from ..losses.terms import Counts, Weights
+from ..metrics import additive_terms, efficiencies, relative_l2
+from ..nn.parameters import cast, flatten
+from ..plots import plot_fields, plot_history
+from ..problems.fields import Field, Point
+from ..problems.problem import Problem, anatomy, named_residuals
+from ..references import Reference, reference_of, test_axes
+from ..solution import Solution, inputs_of
+from ..training.checkpoint import load_state
+from ..training.interrupt import Interrupt
+from ..training.loop import Clock, Outcome, Progress, Stops, Trainer
+from ..training.stages import AdamStage, QuasiNewtonStage, Stage
+from .config import Precision, RunConfig, TrainConfig, with_settings
+from .presets import configure
+from .progress import reporter as make_reporter
+from .run_directory import RunDirectory
+
+
+def solve(
+    problem: Problem,
+    *,
+    model: str = "hyrespinn",
+    preset: str = "fast",
+    seed: int = 0,
+    precision: Precision = "float64",
+    max_seconds: float | None = None,
+    out: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    progress: bool = True,
+    reference: bool = True,
+) -> Solution:
+    """Train a network on a problem and return the solution.
+
+    ``settings`` changes single keys of the preset, such as ``{"model.centers": 64}``; ``out`` is
+    a run directory to create, in which everything is kept and from which a stopped run can be
+    resumed. The reference, where the problem has one, only measures the error.
+
+    >>> import hyrespinn as hp
+    >>> solution = hp.solve(hp.problems.AllenCahnDirichlet(), preset="smoke", progress=False,
+    ...                     settings={"train.adam_steps": 5, "train.ssbroyden_steps": 5})
+    >>> solution(t=0.5, x=[-1.0, 1.0])
+    array([0., 0.])
+    """
+    config = configure(
+        problem,
+        model=model,
+        preset=preset,
+        seed=seed,
+        precision=precision,
+        max_seconds=max_seconds,
+    )
+    config = with_settings(config, settings or {})
+    directory = None if out is None else RunDirectory.create(Path(out), config)
+    return Session(config, directory, progress=progress, reference=reference).run()
+
+
+def resume(
+    path: str | Path, *, progress: bool = True, max_seconds: float | None = None
+) -> Solution:
+    """Go on with a run that was stopped; it ends bit by bit where it would have ended.
+
+    The time limit of the run counts from its start; ``max_seconds`` sets another.
+    """
+    directory, config = RunDirectory.open(Path(path))
+    result = directory.read_result()
+    if result is not None and result["status"] not in ("interrupted", "time_limit"):
+        raise UserError(
+            f"The run in {path} is over (status {result['status']}); there is nothing to resume."
+        )
+    meta = directory.check_checkpoint()
+    directory.restore_rows(meta["rows"])
+    session = Session(config, directory, progress=progress, limit=max_seconds)
+    return session.run(meta)
+
+
+def make_stages(train: TrainConfig) -> list[Stage]:
+    """Adam, then SSBroyden in rounds; a stage of no steps is left out."""
+    stages: list[Stage] = []
+    if train.adam_steps:
+        stages.append(
+            AdamStage(
+                steps=train.adam_steps,
+                chunk=100,
+                round_steps=train.adam_steps,
+                rate=train.adam_rate,
+                warmup=train.adam_warmup,
+                decay=train.adam_decay,
+                decay_steps=train.adam_decay_steps,
+            )
+        )
+    if train.ssbroyden_steps:
+        stages.append(
+            QuasiNewtonStage(
+                steps=train.ssbroyden_steps,
+                chunk=50,
+                round_steps=train.round_steps,
+                rule=train.quasi_newton,
+                pool=train.pool,
+                power=train.pool_power,
+                floor=train.pool_floor,
+            )
+        )
+    return stages
+
+
+class Session:
+    """One run in memory: what is made before training, and what is reported after it."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        directory: RunDirectory | None,
+        *,
+        progress: bool = True,
+        reference: bool = True,
+        limit: float | None = None,
+    ):
+        self.begin = time.perf_counter()
+        self.config, self.directory = config, directory
+        self.limit = config.max_seconds if limit is None else limit
+        self.with_reference = reference
+        self.reporter = make_reporter(progress)
+        self.clock = Clock()
+        self.reference: Reference | None = None
+
+    def run(self, meta: Mapping[str, Any] | None = None) -> Solution:
+        config = self.config
+        with jax.enable_x64(config.precision == "float64"), Interrupt() as interrupt:
+            self.found = anatomy(config.problem)
+            self.reference = reference_of(config.problem) if self.with_reference else None
+            key = jax.random.key(config.seed)
+            with self.clock.measure("training"):
+                theta, assemble = self._model(key)
+            objective = self._objective(assemble)
+            trainer = Trainer(
+                objective,
+                make_stages(config.train),
+                jax.random.fold_in(key, 1),
+                stops=Stops(
+                    self.limit,
+                    config.train.target_loss,
+                    config.train.relative_target,
+                    config.train.patience,
+                ),
+                clock=self.clock,
+                reporter=self.reporter,
+                store=self.directory,
+                monitor=self._monitor(objective),
+                interrupted=interrupt.requested,
+            )
+            self._check_start(objective, theta, key)
+            restored = self._restore(trainer, theta, meta) if meta else None
+            with self.reporter:
+                outcome = trainer.run(theta, restored)
+            return self._finish(objective, outcome, interrupt.signal, meta)
+
+    def _model(self, key: Array) -> tuple[Array, Callable[[Array], Any]]:
+        config = self.config
+        inputs = inputs_of(config.problem, self.found, config.train.exact)
+        model = config.model_config.build(inputs, jax.random.fold_in(key, 0))
+        return flatten(cast(model, config.precision))
+
+    def _objective(self, assemble: Callable[[Array], Any]) -> Objective:
+        train = self.config.train
+        return Objective(
+            self.config.problem,
+            self.found,
+            assemble,
+            counts=Counts(train.points, train.initial_points, train.boundary_points),
+            batch=train.adam_points,
+            weights=Weights(train.weight_residual, train.weight_initial, train.weight_boundary),
+            sampler=sampler_named(train.sampler),
+            dtype=jnp.dtype(self.config.precision),
+            exact=train.exact,
+        )
+
+    def _check_start(self, objective: Objective, theta: Array, key: Array) -> None:
+        """The residual of the initial guess must be finite, or nothing can be trained."""
+        samples = objective.draw(key)
+        vectors = jax.jit(objective.residuals)(theta, samples)
+        for name, vector in vectors.items():
+            bad = np.flatnonzero(~np.isfinite(np.asarray(vector)))
+            if bad.size:
+                points = np.asarray(samples["interior"].points)
+                where = ""
+                if vector.shape[0] == points.shape[0]:
+                    names = self.config.problem.domain.coordinates
+                    where = ", the first at " + ", ".join(
+                        f"{c} = {v:.6g}" for c, v in zip(names, points[bad[0]], strict=True)
+                    )
+                raise UserError(
+                    f"The {name} is NaN or infinite at {bad.size} of {vector.size} points before "
+                    f"training has begun{where}. Check divisions, roots and logarithms in it: they "
+                    "must be finite for any values of the fields."
+                )
+
+    def _monitor(self, objective: Objective) -> Callable[[Array], dict[str, float]] | None:
+        if self.reference is None:
+            return None
+        points = jnp.asarray(self.reference.points, self.config.precision)
+        evaluate = jax.jit(lambda theta: objective.solution(theta)(points))
+        known = {name: value.ravel() for name, value in self.reference.values.items()}
+
+        def errors(theta: Array) -> dict[str, float]:
+            values = np.asarray(evaluate(theta))
+            return {
+                f"rel_l2_{name}": relative_l2(values[:, i], known[name])
+                for i, name in enumerate(self.config.problem.fields)
+                if name in known
+            }
+
+        return errors
+
+    def _restore(self, trainer: Trainer, theta: Array, meta: Mapping[str, Any]) -> Any:
+        assert self.directory is not None
+        progress = Progress(**{**meta["progress"], "done": None})
+        stage = trainer.stages[progress.stage]
+        template = jax.eval_shape(
+            lambda t, k: stage.start(trainer.objective, t, k), theta, trainer.key
+        )
+        self.clock.training = meta["seconds"]["training"]
+        self.clock.compilation = meta["seconds"]["compilation"]
+        trainer.losses = meta["losses"]
+        return load_state(self.directory.state, template), progress
+
+    def _finish(
+        self,
+        objective: Objective,
+        outcome: Outcome,
+        signal: int | None,
+        meta: Mapping[str, Any] | None,
+    ) -> Solution:
+        config = self.config
+        solution = Solution(
+            config.problem,
+            objective.assemble(outcome.theta),
+            config.model,
+            config.model_config,
+            config.precision,
+            config.train.exact,
+        )
+        values = None
+        if self.reference is not None:
+            values = solution.on_axes(self.reference.axes)
+        result = self._result(objective, outcome, values)
+        if signal is not None and outcome.status == "interrupted":
+            result["signal"] = signal
+        solution = Solution(**{**vars_of(solution), "result": result})
+        if self.directory is not None:
+            solution.save(self.directory.solution)
+            self._figures(solution, values)
+            before = 0.0 if meta is None else meta["seconds"].get("total", 0.0)
+            result["seconds"]["total"] = before + time.perf_counter() - self.begin
+            write_json(self.directory.result, result)
+            if self.directory.warning:
+                self.reporter.message(f"Warning: {self.directory.warning}")
+        return solution
+
+    def _result(
+        self, objective: Objective, outcome: Outcome, values: Mapping[str, np.ndarray] | None
+    ) -> dict[str, Any]:
+        config, clock = self.config, outcome.clock
+        rate = outcome.steps / clock.training if clock.training else 0.0
+        result: dict[str, Any] = {
+            "problem": config.problem.name,
+            "model": config.model,
+            "preset": config.preset,
+            "seed": config.seed,
+            "precision": config.precision,
+            "status": outcome.status,
+            "message": outcome.message,
+            "n_params": int(outcome.theta.size),
+            "steps": outcome.steps,
+            "seconds": {
+                "training": clock.training,
+                "compilation": clock.compilation,
+                "total": time.perf_counter() - self.begin,
+            },
+            "steps_per_second": rate,
+            "losses": outcome.losses,
+            "relative_residual": relative_residual(objective, outcome.theta),
+            "rel_l2": None,
+            "eta_params": None,
+            "eta_comp": None,
+            "eta_dof": None,
+            "reference": None,
+        }
+        if self.reference is not None and values is not None:
+            known = self.reference.values
+            errors = {f: relative_l2(values[f], known[f]) for f in known}
+            result["rel_l2"] = errors
+            result["reference"] = {
+                "description": self.reference.description,
+                "self_convergence": self.reference.self_convergence,
+            }
+            if outcome.steps and all(e > 0 and math.isfinite(e) for e in errors.values()):
+                etas = {
+                    f: efficiencies(e, int(outcome.theta.size), rate, clock.training)
+                    for f, e in errors.items()
+                }
+                for name in next(iter(etas.values())):
+                    result[name] = {f: eta[name] for f, eta in etas.items()}
+        return result
+
+    def _figures(self, solution: Solution, values: Mapping[str, np.ndarray] | None) -> None:
+        assert self.directory is not None
+        folder = self.directory.figures
+        reference = self.reference
+        axes = test_axes(self.config.problem) if reference is None else reference.axes
+        shown = solution.on_axes(axes) if values is None else values
+        title = f"{self.config.problem.name}, {self.config.model}, seed {self.config.seed}"
+        known = None if reference is None else reference.values
+        plot_fields(axes, shown, known, title, folder / "solution.png")
+        if self.directory.rows:
+            plot_history(self.directory.rows, title, folder / "history.png")
+
+
+def vars_of(solution: Solution) -> dict[str, Any]:
+    return {name: getattr(solution, name) for name in Solution.__dataclass_fields__}
+
+
+def relative_residual(objective: Objective, theta: Array, count: int = 4096) -> dict[str, float]:
+    """RMS of each residual over the RMS of its largest term, on fresh points.
+
+    It says how well the equation is satisfied, with no reference; it is not an error.
+    """
+    problem, found = objective.problem, objective.anatomy
+    domain = problem.domain
+    points = domain.interior(
+        jax.random.key(987654321), count, sampler_named("kronecker"), objective.dtype
+    )
+    series = objective.solution(theta)(coordinates(points, found.closure))
+    columns = {index: series[index] for index in found.closure}
+
+    def residual_of(name: str) -> Callable[[Any], Array]:
+        def evaluate(columns: Any) -> Array:
+            fields = [
+                Field(lambda index, i=i: columns[index][:, i], domain.coordinates, domain.space)
+                for i in range(len(problem.fields))
+            ]
+            result = problem.residual(*fields, Point(points, domain.coordinates))
+            return named_residuals(result, count)[name]
+
+        return evaluate
+
+    def rms(array: Any) -> float:
+        return float(np.sqrt(np.mean(np.square(np.asarray(array)))))
+
+    ratios = {}
+    for name in found.residual_names:
+        evaluate = residual_of(name)
+        largest = max(rms(term) for term in additive_terms(evaluate, columns))
+        size = rms(evaluate(columns))
+        ratios[name] = size / largest if largest > 0 else size
+    return ratios

@@ -1,0 +1,231 @@
+"""The terms of a loss: where each is sampled and which residual vectors it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from ..derivatives import MultiIndex, Taylor, closure, coordinates, parse
+from ..geometry.sampling import Sampler
+from ..problems.conditions import (
+    Boundary,
+    Condition,
+    Dirichlet,
+    Initial,
+    MeanValue,
+    Neumann,
+    Periodic,
+    evaluate,
+)
+from ..problems.fields import Point, fields_of
+from ..problems.problem import (
+    Anatomy,
+    Problem,
+    field_of,
+    named_residuals,
+    requested_derivatives,
+    residuals_at,
+)
+
+
+class Samples(NamedTuple):
+    """Points ``(n, d)`` of one term, with outward normals where they lie on a boundary."""
+
+    points: Array
+    normals: Array | None = None
+
+
+Series = Callable[[Any], Any]
+"""A solution: coordinates, as an array or a series, to fields ``(points, fields)``."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """``weight`` multiplies the mean square of every vector that ``residuals`` returns."""
+
+    name: str
+    weight: float
+    draw: Callable[[Array], Samples]
+    residuals: Callable[[Series, Samples], dict[str, Array]]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many points a term gets."""
+
+    interior: int
+    initial: int
+    boundary: int
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of conditions that do not bring their own."""
+
+    residual: float = 1.0
+    initial: float = 100.0
+    boundary: float = 100.0
+
+
+@dataclass(frozen=True)
+class TermBuilder:
+    """Makes the terms of a problem, given how to sample it."""
+
+    problem: Problem
+    anatomy: Anatomy
+    counts: Counts
+    weights: Weights
+    sampler: Sampler
+    dtype: Any
+
+    def interior(self) -> Term:
+        domain, count = self.problem.domain, self.counts.interior
+
+        def draw(key: Array) -> Samples:
+            return Samples(domain.interior(key, count, self.sampler, self.dtype))
+
+        def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
+            return residuals_at(self.problem, solution, self.anatomy, samples.points)
+
+        return Term("interior", self.weights.residual, draw, residuals)
+
+    def condition(self, condition: Condition, name: str) -> Term:
+        """The term of one condition that is not built into the solution."""
+        match condition:
+            case Initial():
+                return self._initial(condition, name)
+            case Dirichlet():
+                return self._dirichlet(condition, name)
+            case Neumann():
+                return self._neumann(condition, name)
+            case Boundary():
+                return self._boundary(condition, name)
+            case Periodic():
+                return self._periodic(condition, name)
+            case MeanValue():
+                return self._mean(condition, name)
+        raise TypeError(f"no loss term for {condition!r}")
+
+    def _weight(self, condition: Any, default: float) -> float:
+        return default if condition.weight is None else float(condition.weight)
+
+    def _values(
+        self, solution: Series, points: Array, indices: list[MultiIndex]
+    ) -> Taylor:
+        return solution(coordinates(points, closure(indices, self.problem.domain.dimension)))
+
+    def _column(self, condition: Any) -> int:
+        return self.problem.fields.index(field_of(self.problem, condition))
+
+    def _draw_boundary(self, on: Any) -> Callable[[Array], Samples]:
+        domain = self.problem.domain
+        pieces = domain.expand(on)
+        return lambda key: Samples(
+            *domain.boundary(key, self.counts.boundary, pieces, self.sampler, self.dtype)
+        )
+
+    def _initial(self, condition: Initial, name: str) -> Term:
+        domain, i = self.problem.domain, self._column(condition)
+        zero = (0,) * domain.dimension
+        index = parse(condition.derivative, domain.coordinates) if condition.derivative else zero
+
+        def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
+            value = self._values(solution, samples.points, [index])[index][:, i]
+            point = Point(samples.points, domain.coordinates)
+            return {name: value - evaluate(condition.value, point, value)}
+
+        def draw(key: Array) -> Samples:
+            return Samples(domain.initial(key, self.counts.initial, self.sampler, self.dtype))
+
+        return Term(name, self._weight(condition, self.weights.initial), draw, residuals)
+
+    def _dirichlet(self, condition: Dirichlet, name: str) -> Term:
+        domain, i = self.problem.domain, self._column(condition)
+
+        def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
+            value = solution(samples.points)[:, i]
+            point = Point(samples.points, domain.coordinates, samples.normals)
+            return {name: value - evaluate(condition.value, point, value)}
+
+        weight = self._weight(condition, self.weights.boundary)
+        return Term(name, weight, self._draw_boundary(condition.on), residuals)
+
+    def _neumann(self, condition: Neumann, name: str) -> Term:
+        domain, i = self.problem.domain, self._column(condition)
+        units = [parse(c, domain.coordinates) for c in domain.space]
+        axes = [domain.coordinates.index(c) for c in domain.space]
+
+        def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
+            series = self._values(solution, samples.points, units)
+            normals = samples.normals
+            assert normals is not None
+            slope = sum(
+                (normals[:, a] * series[u][:, i] for a, u in zip(axes, units, strict=True)),
+                start=jnp.zeros_like(samples.points[:, 0]),
+            )
+            point = Point(samples.points, domain.coordinates, normals)
+            return {name: slope - evaluate(condition.value, point, slope)}
+
+        weight = self._weight(condition, self.weights.boundary)
+        return Term(name, weight, self._draw_boundary(condition.on), residuals)
+
+    def _boundary(self, condition: Boundary, name: str) -> Term:
+        domain = self.problem.domain
+        used, _ = requested_derivatives(self.problem, condition.residual, normals=True)
+
+        def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
+            series = self._values(solution, samples.points, list(used))
+            fields = fields_of(series, self.problem.fields, domain.coordinates, domain.space)
+            point = Point(samples.points, domain.coordinates, samples.normals)
+            return named_residuals(
+                condition.residual(*fields, point), samples.points.shape[0], name
+            )
+
+        weight = self._weight(condition, self.weights.boundary)
+        return Term(name, weight, self._draw_boundary(condition.on), residuals)
+
+    def _periodic(self, condition: Periodic, name: str) -> Term:
+        """Values and derivatives below the equation's order along the axis agree at both ends."""
+        domain = self.problem.domain
+        axis = domain.coordinates.index(condition.axis)
+        order = max(1, max(index[axis] for index in self.anatomy.closure))
+        indices = [
+            tuple(n if i == axis else 0 for i in range(domain.dimension)) for n in range(order)
+        ]
+        lower, upper = domain.bounds[axis]
+
+        def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
+            left = self._values(solution, samples.points, indices)
+            right = self._values(solution, samples.points.at[:, axis].set(upper), indices)
+            jumps = [(right[i] - left[i]).reshape(-1) for i in indices]
+            return {name: jnp.concatenate(jumps)}
+
+        def draw(key: Array) -> Samples:
+            pieces = (f"{condition.axis}.min",)
+            points, _ = domain.boundary(
+                key, self.counts.boundary, pieces, self.sampler, self.dtype
+            )
+            return Samples(points.at[:, axis].set(lower))
+
+        return Term(name, self._weight(condition, self.weights.boundary), draw, residuals)
+
+    def _mean(self, condition: MeanValue, name: str) -> Term:
+        domain, i = self.problem.domain, self._column(condition)
+
+        def draw(key: Array) -> Samples:
+            return Samples(domain.interior(key, self.counts.interior, self.sampler, self.dtype))
+
+        def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
+            return {name: (jnp.mean(solution(samples.points)[:, i]) - condition.value)[None]}
+
+        return Term(name, self._weight(condition, self.weights.boundary), draw, residuals)
+
+
+def keys_for(key: Array, terms: list[Term]) -> dict[str, Array]:
+    """A key for each term, the same whatever other terms there are."""
+    return {term.name: jax.random.fold_in(key, i) for i, term in enumerate(terms)}

@@ -1,0 +1,133 @@
+"""Squared distances of points to centres, with trainable shapes.
+
+``r² = |M_j (h − c_j)|²`` with ``M_j`` a scalar, a diagonal or a lower triangular matrix
+(equations for isotropic, diagonal and full Mahalanobis distances in the paper). Scales are
+stored as logarithms of the inverse width, so they stay positive during training.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import Array
+
+from ..derivatives import Taylor, square
+
+# Up to this many coordinates, differences are formed one coordinate at a time, which is exact
+# near a centre; beyond, the square is expanded into matrix products, which is much faster.
+DIRECT = 8
+
+
+class Distance(eqx.Module):
+    """``__call__(h, centres)`` gives ``r²`` with shape ``(..., centres)``."""
+
+    @abstractmethod
+    def __call__(self, h: Any, centers: Array) -> Any: ...
+
+    @abstractmethod
+    def widths(self, dimension: int) -> Array:
+        """The widths ``(centres, dimension)`` along the coordinate axes, for pictures."""
+
+
+class Isotropic(Distance):
+    """One width for each centre: ``|h − c_j| / σ_j``."""
+
+    log_inverse: Array
+
+    def __init__(self, widths: Array, dimension: int):
+        self.log_inverse = -jnp.log(widths)
+
+    def __call__(self, h: Any, centers: Array) -> Any:
+        return _scaled_squares(h, centers, jnp.exp(self.log_inverse)[:, None])
+
+    def widths(self, dimension: int) -> Array:
+        return jnp.repeat(jnp.exp(-self.log_inverse)[:, None], dimension, axis=1)
+
+
+class Diagonal(Distance):
+    """A width for each centre and coordinate (the paper's default)."""
+
+    log_inverse: Array
+
+    def __init__(self, widths: Array, dimension: int):
+        self.log_inverse = jnp.repeat(-jnp.log(widths)[:, None], dimension, axis=1)
+
+    def __call__(self, h: Any, centers: Array) -> Any:
+        return _scaled_squares(h, centers, jnp.exp(self.log_inverse))
+
+    def widths(self, dimension: int) -> Array:
+        return jnp.exp(-self.log_inverse)
+
+
+class Full(Distance):
+    """A lower triangular ``M_j`` with positive diagonal for each centre."""
+
+    log_diagonal: Array
+    below: Array  # strictly lower entries, row by row
+
+    def __init__(self, widths: Array, dimension: int):
+        self.log_diagonal = jnp.repeat(-jnp.log(widths)[:, None], dimension, axis=1)
+        self.below = jnp.zeros((widths.shape[0], dimension * (dimension - 1) // 2))
+
+    @property
+    def matrices(self) -> Array:
+        dimension = self.log_diagonal.shape[1]
+        rows, columns = jnp.tril_indices(dimension, -1)
+        diagonal = jnp.arange(dimension)
+        empty = jnp.zeros((*self.log_diagonal.shape, dimension), self.log_diagonal.dtype)
+        filled = empty.at[:, diagonal, diagonal].set(jnp.exp(self.log_diagonal))
+        return filled.at[:, rows, columns].set(self.below)
+
+    def __call__(self, h: Any, centers: Array) -> Any:
+        matrices = self.matrices
+        count, dimension, _ = matrices.shape
+        flat = matrices.reshape(count * dimension, dimension).T
+        offset = jnp.einsum("jki,ji->jk", matrices, centers).reshape(-1)
+        squares = square(h @ flat - offset)
+
+        def total(part: Array) -> Array:
+            return part.reshape(*part.shape[:-1], count, dimension).sum(-1)
+
+        return squares.map(total) if isinstance(squares, Taylor) else total(squares)
+
+    def widths(self, dimension: int) -> Array:
+        matrices = self.matrices
+        return 1 / jnp.sqrt(jnp.einsum("jki,jki->ji", matrices, matrices))
+
+
+def _scaled_squares(h: Any, centers: Array, inverse: Array) -> Any:
+    """``Σ_i (inverse_ji (h_i − c_ji))²``."""
+    dimension = centers.shape[1]
+    inverse = jnp.broadcast_to(inverse, centers.shape)
+    if dimension <= DIRECT:
+        total: Any = 0.0
+        for i in range(dimension):
+            coordinate = _column(h, i)
+            total = total + square((coordinate - centers[:, i]) * inverse[:, i])
+        return total
+    weights = inverse**2
+    expanded = square(h) @ weights.T - h @ (2 * weights * centers).T
+    expanded = expanded + jnp.sum(weights * centers**2, axis=1)
+    return _above_rounding(expanded)
+
+
+def _column(h: Any, i: int) -> Any:
+    return h.feature(slice(i, i + 1)) if isinstance(h, Taylor) else h[..., i : i + 1]
+
+
+def _above_rounding(s: Any) -> Any:
+    """Keep an expanded square above its own rounding error, where a root would be noise."""
+    if not isinstance(s, Taylor):
+        return jnp.maximum(s, 64 * jnp.finfo(s.dtype).eps)
+    return Taylor({**s.parts, s.zero: _above_rounding(s.value)}, s.indices)
+
+
+DISTANCES: dict[str, Callable[[Array, int], Distance]] = {
+    "isotropic": Isotropic,
+    "diagonal": Diagonal,
+    "full": Full,
+}

@@ -1,0 +1,57 @@
+"""What a network sees of a point: scaled coordinates, and periodic ones as sines and cosines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from ..derivatives import Taylor, concatenate, cos, sin
+
+
+class Embedding(eqx.Module):
+    """Coordinates scaled to [−1, 1]; a periodic one becomes ``cos kx, sin kx`` for ``k = 1…harmonics``.
+
+    Every function of the embedding is then exactly periodic, with all its derivatives.
+    """
+
+    lower: tuple[float, ...] = eqx.field(static=True)
+    upper: tuple[float, ...] = eqx.field(static=True)
+    periodic: tuple[bool, ...] = eqx.field(static=True)
+    harmonics: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        bounds: Sequence[tuple[float, float]],
+        periodic: Sequence[bool] | None = None,
+        harmonics: int = 1,
+    ):
+        self.lower = tuple(float(a) for a, _ in bounds)
+        self.upper = tuple(float(b) for _, b in bounds)
+        self.periodic = tuple(periodic) if periodic is not None else (False,) * len(bounds)
+        self.harmonics = harmonics
+
+    @property
+    def size(self) -> int:
+        return sum(2 * self.harmonics if p else 1 for p in self.periodic)
+
+    def __call__(self, x: Any) -> Any:
+        lower = jnp.asarray(self.lower, x.dtype)
+        scale = 2 / (jnp.asarray(self.upper, x.dtype) - lower)
+        scaled = (x - lower) * scale - 1
+        if not any(self.periodic):
+            return scaled
+        features: list[Any] = []
+        for i, is_periodic in enumerate(self.periodic):
+            column = slice(i, i + 1)
+            one = scaled.feature(column) if isinstance(scaled, Taylor) else scaled[..., column]
+            if not is_periodic:
+                features.append(one)
+                continue
+            for k in range(1, self.harmonics + 1):
+                angle = one * (np.pi * k)
+                features += [cos(angle), sin(angle)]
+        return concatenate(features)

@@ -1,0 +1,130 @@
+"""The HyResPINN network and its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from ..errors import UserError, unknown
+from . import initialise
+from .blocks import HybridBlock
+from .dense import Dense
+from .distances import DISTANCES
+from .embeddings import Embedding
+from .gates import GATES
+from .inputs import Inputs
+from .kernels import kernel_named
+from .mlp import DNNS, MLP, Zero
+from .rbf import RBF
+
+
+class HyResPINN(eqx.Module):
+    """Lift, hybrid blocks and head; block 1 acts on the embedded point itself."""
+
+    embedding: Embedding
+    lift: Dense
+    blocks: list[HybridBlock]
+    head: MLP
+    penalty_weight: float = eqx.field(static=True)
+
+    def __call__(self, x: Any) -> Any:
+        """The fields ``(..., outputs)`` at points ``(..., d)``, an array or a Taylor series."""
+        entering = self.embedding(x)
+        hidden = self.lift(entering)
+        for block in self.blocks:
+            hidden = block(entering, hidden)
+            entering = hidden
+        return self.head(hidden)
+
+    def penalty(self) -> Array:
+        """``λ_g Σ (α² + β²)``."""
+        return self.penalty_weight * sum(
+            (block.penalty() for block in self.blocks), start=jnp.zeros(())
+        )
+
+    def gates(self) -> dict[str, Array]:
+        """The gate values: ``phi_alpha_1`` is the RBF share of block 1, ``phi_beta_1`` its strength."""
+        values = {}
+        for i, block in enumerate(self.blocks, start=1):
+            values[f"phi_alpha_{i}"] = block.alpha()
+            values[f"phi_beta_{i}"] = block.beta()
+        return values
+
+
+@dataclass(frozen=True)
+class HyResPINNConfig:
+    """The settings of a HyResPINN; a variant is ``dataclasses.replace`` of one of them."""
+
+    blocks: int = 1
+    width: int = 24
+    depth: int = 2
+    centers: int = 32
+    head_depth: int = 0
+    branches: Literal["hybrid", "rbf", "dnn"] = "hybrid"
+    dnn: str = "mlp"
+    activation: str = "tanh"
+    kernel: str = "wendland-c4"
+    distance: str = "diagonal"
+    width_quantile: float = 0.25
+    width_factor: float = 1.0
+    train_centers: bool = True
+    gate: str = "sigmoid"
+    tau: float = 1.0
+    phi_alpha: float = 0.5
+    phi_beta: float = 0.01
+    lambda_g: float = 0.0
+    harmonics: int = 1
+
+    def build(self, inputs: Inputs, key: Array) -> HyResPINN:
+        """A freshly initialised network for a problem with these inputs."""
+        for what, name, known in (
+            ("distance", self.distance, DISTANCES),
+            ("gate", self.gate, GATES),
+            ("dnn", self.dnn, DNNS),
+        ):
+            if name not in known:
+                raise unknown(f"model.{what}", name, known)
+        for name in ("blocks", "width", "centers", "harmonics"):
+            if getattr(self, name) < 1:
+                raise UserError(f"model.{name} must be at least 1, not {getattr(self, name)}.")
+        kernel_named(self.kernel, inputs.order)
+        embedding = Embedding(inputs.bounds, inputs.periodic, self.harmonics)
+        lift_key, head_key, *block_keys = jax.random.split(key, 2 + self.blocks)
+        lift = Dense(embedding.size, self.width, lift_key)
+        head = MLP(self.width, inputs.outputs, self.width, self.head_depth, head_key)
+        # Features that enter each block, at spread points: their clusters are the inner centres.
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
+        entering = embedding(jnp.asarray(inputs.spread(32 * self.centers, rng)))
+        hidden, blocks = lift(entering), []
+        for i, block_key in enumerate(block_keys):
+            if i == 0:
+                start = embedding(jnp.asarray(inputs.spread(self.centers, rng)))
+            else:
+                start = initialise.k_means(np.asarray(entering), self.centers, rng)
+            blocks.append(self._block(np.asarray(start), block_key))
+            hidden = blocks[-1](entering, hidden)
+            entering = hidden
+        return HyResPINN(embedding, lift, blocks, head, self.lambda_g)
+
+    def _block(self, centers: np.ndarray, key: Array) -> HybridBlock:
+        rbf_key, dnn_key = jax.random.split(key)
+        size = centers.shape[1]
+        rbf: Any = Zero()
+        dnn: Any = Zero()
+        if self.branches != "dnn":
+            widths = initialise.quantile_widths(centers, self.width_quantile, self.width_factor)
+            distance = DISTANCES[self.distance](jnp.asarray(widths), size)
+            rbf = RBF(
+                jnp.asarray(centers), distance, self.width, self.kernel, rbf_key, self.train_centers
+            )
+        if self.branches != "rbf":
+            make = DNNS[self.dnn]
+            dnn = make(size, self.width, self.width, self.depth, dnn_key, self.activation)
+        gate = GATES[self.gate]
+        return HybridBlock(rbf, dnn, gate(self.phi_alpha, self.tau), gate(self.phi_beta, self.tau))

@@ -1,0 +1,33 @@
+"""Where inner RBF centres start, and how wide all of them are."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.cluster.vq import kmeans2
+from scipy.spatial.distance import pdist, squareform
+
+
+def k_means(features: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """``count`` cluster means of ``(points, features)``; never an empty cluster."""
+    if len(features) < count:
+        raise ValueError(f"{count} centres need at least as many points; there are {len(features)}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an empty cluster keeps its start, which is a data point
+        means, _ = kmeans2(features, count, minit="++", rng=rng)
+    return means
+
+
+def quantile_widths(centers: np.ndarray, quantile: float, factor: float = 1.0) -> np.ndarray:
+    """One width for each centre: a quantile of its distances to the other centres.
+
+    ``quantile`` near 0 is the nearest neighbour, 0.5 the median distance; ``factor`` scales it.
+    """
+    if len(centers) == 1:
+        return np.ones(1)
+    distances = squareform(pdist(centers))
+    others = distances[~np.eye(len(centers), dtype=bool)].reshape(len(centers), -1)
+    widths = factor * np.quantile(others, quantile, axis=1)
+    smallest = 1e-3 * max(float(distances.max()), 1e-12)
+    return np.maximum(widths, smallest)  # centres that coincide still get a width

@@ -1,0 +1,54 @@
+"""Which arrays of a model are trained, and the model as a function of one flat vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.flatten_util import ravel_pytree
+
+
+class Fixed(eqx.Module):
+    """An array that belongs to a model but is not trained, such as fixed RBF centres."""
+
+    array: Array
+
+    def __jax_array__(self) -> Array:
+        return self.array
+
+
+def value(leaf: Array | Fixed) -> Array:
+    """The array itself, whether trained or fixed."""
+    return jax.lax.stop_gradient(leaf.array) if isinstance(leaf, Fixed) else leaf
+
+
+def _is_fixed(node: Any) -> bool:
+    return isinstance(node, Fixed)
+
+
+def flatten(model: Any) -> tuple[Array, Callable[[Array], Any]]:
+    """The trained parameters as one vector, and the model as a function of such a vector.
+
+    >>> theta, assemble = flatten({"w": jnp.ones((2, 2)), "c": Fixed(jnp.zeros(3))})
+    >>> theta.shape, assemble(2 * theta)["w"][0, 0].item()
+    ((4,), 2.0)
+    """
+    trained = jax.tree.map(
+        lambda node: not _is_fixed(node) and eqx.is_inexact_array(node), model, is_leaf=_is_fixed
+    )
+    parameters, rest = eqx.partition(model, trained)
+    theta, unravel = ravel_pytree(parameters)
+
+    def assemble(vector: Array) -> Any:
+        return eqx.combine(unravel(vector), rest)
+
+    return theta, assemble
+
+
+def cast(model: Any, dtype: Any) -> Any:
+    """The model with every real array in one precision."""
+    return jax.tree.map(lambda a: jnp.asarray(a, dtype) if eqx.is_inexact_array(a) else a, model)

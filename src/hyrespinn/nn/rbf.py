@@ -1,0 +1,43 @@
+"""The local branch: a radial-basis-function network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+from jax import Array
+
+from .dense import glorot
+from .distances import Distance
+from .kernels import KERNELS
+from .parameters import Fixed, value
+
+
+class RBF(eqx.Module):
+    """``F_R(h) = K(h) W`` with ``K_ij = ψ(r(h_i, c_j; ω_j))`` (the paper's eq. for ``F_R``)."""
+
+    centers: Array | Fixed
+    distance: Distance
+    coefficients: Array
+    kernel: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        centers: Array,
+        distance: Distance,
+        outputs: int,
+        kernel: str,
+        key: Array,
+        train_centers: bool = True,
+    ):
+        self.centers = centers if train_centers else Fixed(centers)
+        self.distance = distance
+        self.coefficients = glorot(key, centers.shape[0], outputs)
+        self.kernel = kernel
+
+    def basis(self, h: Any) -> Any:
+        """The kernel matrix ``(points, centres)``."""
+        return KERNELS[self.kernel](self.distance(h, value(self.centers)))
+
+    def __call__(self, h: Any) -> Any:
+        return self.basis(h) @ self.coefficients

@@ -1,0 +1,1 @@
+"""Optimisers as pure functions of one parameter vector."""

@@ -1,0 +1,207 @@
+"""Self-scaled quasi-Newton methods with a dense inverse Hessian.
+
+SSBroyden takes a member of Broyden's family and a scaling of the whole matrix from formulas of
+Al-Baali; on physics-informed losses it is far ahead of BFGS. A step costs one matrix–vector
+product and one pass that updates the matrix in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from .line_search import ValueAndGrad, strong_wolfe
+
+
+class QuasiNewtonState(NamedTuple):
+    """A point with its value and gradient, and the model of the inverse Hessian there."""
+
+    theta: Array
+    value: Array
+    gradient: Array
+    inverse_hessian: Array
+    direction: Array
+    fresh: Array  # no curvature has been seen since the matrix was last the identity
+    steps: Array
+    evaluations: Array
+    failed: Array  # the last line search found no lower point
+
+
+class Scalars(NamedTuple):
+    """What an update rule sees of a step; ``a`` is the step length, ``n`` the dimension."""
+
+    ys: Array
+    yHy: Array
+    sg: Array
+    a: Array
+    n: int
+
+
+Rule = Callable[[Scalars], tuple[Array, Array]]
+"""Gives the scaling ``τ`` and Broyden's parameter ``φ``."""
+
+
+def bfgs_rule(q: Scalars) -> tuple[Array, Array]:
+    return jnp.ones_like(q.ys), jnp.ones_like(q.ys)
+
+
+def _self_scaled(q: Scalars) -> tuple[Array, Array, Array, Array]:
+    h = q.yHy / q.ys
+    b = -q.a * q.sg / q.ys
+    c = jnp.maximum(b * h - 1, 0)
+    return h, b, c, jnp.minimum(1, 1 / b)
+
+
+def ssbfgs_rule(q: Scalars) -> tuple[Array, Array]:
+    """BFGS with the scaling ``τ = min(1, 1/b)``."""
+    *_, scaling = _self_scaled(q)
+    return scaling, jnp.ones_like(q.ys)
+
+
+def ssbroyden_rule(q: Scalars) -> tuple[Array, Array]:
+    """DESIGN §5: ``θ`` between its bounds, as near to ``(1−b)/b`` as they allow."""
+    if q.n == 1:  # the exponent 1/(n−1) has no meaning
+        return bfgs_rule(q)
+    h, b, c, rho_k = _self_scaled(q)
+    rho = jnp.minimum(1, h * (1 - jnp.sqrt(c / (1 + c))))
+    wanted = jnp.minimum(1 / rho, (1 - b) / b)
+    # On a quadratic c is 0 up to rounding: θ⁻ would be 0/0, and it does not bind there.
+    proper = c >= jnp.sqrt(jnp.finfo(c.dtype).eps)
+    safe_c = jnp.where(proper, c, 1)
+    theta = jnp.where(proper, jnp.maximum((rho - 1) / safe_c, wanted), wanted)
+    sigma = jnp.where(proper, 1 + c * theta, 1)
+    root = jnp.abs(sigma) ** (-1 / (q.n - 1))
+    positive = theta > 0
+    safe_theta = jnp.where(positive, theta, 1)
+    tau = jnp.where(
+        positive,
+        rho_k * jnp.minimum(root, 1 / safe_theta),
+        jnp.minimum(rho_k * root, sigma),
+    )
+    return tau, (1 - theta) / sigma
+
+
+RULES: dict[str, Rule] = {
+    "ssbroyden": ssbroyden_rule,
+    "ssbfgs": ssbfgs_rule,
+    "bfgs": bfgs_rule,
+}
+
+
+def start(function: ValueAndGrad, theta: Array, inverse_hessian: Array) -> QuasiNewtonState:
+    """The state at ``theta`` under a loss that may be new, keeping a matrix."""
+    value, gradient = function(theta)
+    zero = jnp.asarray(0)
+    return QuasiNewtonState(
+        theta=theta,
+        value=value,
+        gradient=gradient,
+        inverse_hessian=inverse_hessian,
+        direction=-inverse_hessian @ gradient,
+        fresh=jnp.asarray(False),
+        steps=zero,
+        evaluations=zero,
+        failed=jnp.asarray(False),
+    )
+
+
+def update(
+    H: Array, s: Array, y: Array, Hy: Array, sg: Array, a: Array, rule: Rule
+) -> tuple[Array, Callable[[Array, Array], Array]]:
+    """The updated matrix, and ``(Hx, x) ↦ H₊x`` for any ``x``, without another pass over it.
+
+    ``H₊ = (H − HyyᵀH/yᵀHy + φ(yᵀHy)vvᵀ)/τ + ssᵀ/yᵀs`` with ``v = s/yᵀs − Hy/yᵀHy`` is
+    multiplied out into two outer products, so that one fused pass reads and writes ``H``.
+    """
+    ys, yHy = jnp.vdot(y, s), jnp.vdot(y, Hy)
+    tau, phi = rule(Scalars(ys, yHy, sg, a, s.size))
+    c_ss = (1 + phi * yHy / (tau * ys)) / ys
+    c_sq = -phi / (tau * ys)
+    c_qq = (phi - 1) / (tau * yHy)
+    eps = jnp.finfo(s.dtype).eps
+    usable = (ys > eps * jnp.linalg.norm(y) * jnp.linalg.norm(s)) & (yHy > 0)
+    usable &= jnp.isfinite(tau) & (tau > 0) & jnp.isfinite(phi)
+    scale = jnp.where(usable, 1 / tau, 1)
+    left_s = jnp.where(usable, c_ss * s + c_sq * Hy, 0)
+    left_q = jnp.where(usable, c_sq * s + c_qq * Hy, 0)
+
+    def apply(Hx: Array, x: Array) -> Array:
+        return scale * Hx + s * jnp.vdot(left_s, x) + Hy * jnp.vdot(left_q, x)
+
+    updated = scale * H + s[:, None] * left_s[None, :] + Hy[:, None] * left_q[None, :]
+    return updated, apply
+
+
+def step(function: ValueAndGrad, state: QuasiNewtonState, rule: Rule) -> QuasiNewtonState:
+    """One line search and one update; after a failed search the state stays as it was."""
+    g, p = state.gradient, state.direction
+    slope = jnp.vdot(g, p)
+    downhill = jnp.isfinite(slope) & (slope < 0)
+    # A fresh matrix knows no scale: begin with a step of length one at most.
+    first = jnp.where(state.fresh, jnp.minimum(1, 1 / jnp.linalg.norm(g)), 1).astype(g.dtype)
+    found = strong_wolfe(
+        function, state.theta, state.value, g, jnp.where(downhill, p, 0), first,
+        evaluations=jnp.where(downhill, 20, 0),
+    )  # fmt: skip
+    s, y = found.step * p, found.gradient - g
+    success = found.success & downhill
+
+    # A fresh identity is given the scale of the first curvature seen (Nocedal and Wright 6.20).
+    gamma = jnp.where(state.fresh & success, jnp.vdot(y, s) / jnp.vdot(y, y), 1)
+    gamma = jnp.where((gamma > 0) & jnp.isfinite(gamma), gamma, 1)
+    w = gamma * (state.inverse_hessian @ found.gradient)
+    Hy = w + gamma * p
+    s, y, Hy = (jnp.where(success, v, 0) for v in (s, y, Hy))
+    H, apply = update(
+        gamma * state.inverse_hessian, s, y, Hy, jnp.vdot(s, g), found.step, rule
+    )
+    new_direction = -apply(w, found.gradient)
+    return QuasiNewtonState(
+        theta=state.theta + s,
+        value=jnp.where(success, found.value, state.value),
+        gradient=jnp.where(success, found.gradient, g),
+        inverse_hessian=H,
+        direction=jnp.where(success, new_direction, p),
+        fresh=state.fresh & ~success,
+        steps=state.steps + 1,
+        evaluations=state.evaluations + found.evaluations,
+        failed=~success,
+    )
+
+
+def is_positive_definite(matrix: Array) -> Array:
+    """Whether a Cholesky factorisation of the symmetrised matrix succeeds."""
+    return jnp.all(jnp.isfinite(jnp.diagonal(jnp.linalg.cholesky(0.5 * (matrix + matrix.T)))))
+
+
+def identity_state(state: QuasiNewtonState) -> QuasiNewtonState:
+    """The same point with the identity in place of the matrix."""
+    n = state.theta.size
+    return state._replace(
+        inverse_hessian=jnp.eye(n, dtype=state.theta.dtype),
+        direction=-state.gradient,
+        fresh=jnp.asarray(True),
+        failed=jnp.asarray(False),
+    )
+
+
+def minimise(
+    function: ValueAndGrad, theta: Array, steps: int, rule: Rule = ssbroyden_rule
+) -> QuasiNewtonState:
+    """A plain loop for small functions; training uses the stages instead.
+
+    >>> quadratic = jax.value_and_grad(lambda x: jnp.sum(jnp.array([1.0, 100.0]) * x**2))
+    >>> bool(jnp.all(jnp.abs(minimise(quadratic, jnp.ones(2), 30).theta) < 1e-3))
+    True
+    """
+    eye = jnp.eye(theta.size, dtype=theta.dtype)
+    state = start(function, theta, eye)._replace(fresh=jnp.asarray(True))
+
+    def unfinished(state: QuasiNewtonState) -> Array:
+        return (state.steps < steps) & ~state.failed & jnp.any(state.gradient != 0)
+
+    return jax.lax.while_loop(unfinished, lambda s: step(function, s, rule), state)

@@ -1,0 +1,60 @@
+"""How a training went: losses, error and gates against steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+GATE_LABELS = {"alpha": "RBF share", "beta": "block strength"}
+
+
+def plot_history(
+    rows: Sequence[Mapping[str, Any]], title: str = "", path: str | Path | None = None
+) -> Figure:
+    """Three panels where there is something to show: losses, error, gates."""
+    names = list(rows[0])
+    groups = {
+        "loss": [n for n in names if n.startswith("loss_") and _positive(rows, n)],
+        "relative error": [n for n in names if n.startswith("rel_l2_")],
+        "gate": [n for n in names if n.startswith("phi_")],
+    }
+    shown = {label: columns for label, columns in groups.items() if columns}
+    figure = Figure(figsize=(4.4 * len(shown) + 0.4, 3.4), layout="constrained")
+    axes = figure.subplots(1, len(shown), squeeze=False)[0]
+    for ax, (label, columns) in zip(axes, shown.items(), strict=True):
+        for column in columns:
+            ax.plot([r["step"] for r in rows], [r[column] for r in rows], label=_label(column))
+        if label != "gate":
+            ax.set_yscale("log")
+        else:
+            ax.set_ylim(min(0, ax.get_ylim()[0]), max(1, ax.get_ylim()[1]))
+        _mark_stages(ax, rows)
+        ax.set_xlabel("step")
+        ax.set_ylabel(label)
+        ax.legend(fontsize=8)
+    if title:
+        figure.suptitle(title)
+    if path is not None:
+        figure.savefig(path, dpi=150)
+    return figure
+
+
+def _positive(rows: Sequence[Mapping[str, Any]], column: str) -> bool:
+    return any(row[column] > 0 for row in rows)
+
+
+def _label(column: str) -> str:
+    if column.startswith("phi_"):
+        _, gate, block = column.split("_")
+        return f"{GATE_LABELS[gate]}, block {block}"
+    return column.removeprefix("loss_").removeprefix("rel_l2_")
+
+
+def _mark_stages(ax: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+    for before, after in zip(rows[:-1], rows[1:], strict=True):
+        if before["stage"] != after["stage"]:
+            ax.axvline(before["step"], color="0.7", linewidth=0.8, zorder=0)

@@ -1,0 +1,35 @@
+"""The Allen–Cahn equation."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import jax.numpy as jnp
+
+from ..geometry import TimeBox
+from .conditions import Dirichlet, Initial
+from .problem import Problem, register
+
+
+@register("allen-cahn-dirichlet")
+class AllenCahnDirichlet(Problem):
+    """u_t = ε u_xx − 5u³ + 5u on [−1, 1], zero at both ends (section 5.1 of the paper)."""
+
+    epsilon: float = 1e-3
+    reaction: float = 5.0
+    reference: Literal["converged", "paper"] = "converged"
+    domain = TimeBox(t=(0, 1), x=(-1, 1))
+    fields = ("u",)
+    description = "sharp fronts between smooth plateaus, zero at both ends"
+    test_grid = (201, 513)
+
+    def residual(self, u: Any, p: Any) -> Any:
+        return u.t - self.epsilon * u.xx + self.reaction * u**3 - self.reaction * u
+
+    def start(self, p: Any) -> Any:
+        right = 2 * jnp.exp(-8 * (p.x - 0.5) ** 2)
+        left = jnp.exp(-5 * (p.x + 0.5) ** 2)
+        return -2 * jnp.sin(2 * jnp.pi * p.x) * (right - left)
+
+    def conditions(self) -> list[Any]:
+        return [Initial(self.start), Dirichlet(0.0)]

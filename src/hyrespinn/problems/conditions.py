@@ -1,0 +1,91 @@
+"""Initial, boundary and other side conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array
+
+from .fields import Point
+
+Value = float | Callable[[Point], Any]
+"""A number, or a function of the point."""
+
+
+def evaluate(value: Value, point: Point, like: Array) -> Array:
+    """The data at these points, with the shape and precision of ``like``."""
+    data = value(point) if callable(value) else value
+    return jnp.broadcast_to(jnp.asarray(data, like.dtype), like.shape)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """``weight`` multiplies the mean square in the loss (``None``: the preset's);
+    ``exact`` asks to build the condition into the solution where that is possible
+    (``None``: the preset's choice)."""
+
+
+@dataclass(frozen=True)
+class Initial(Condition):
+    """``u = value`` at the initial time; with ``derivative="t"`` the same for ``u_t``."""
+
+    value: Value
+    field: str | None = None
+    derivative: str = ""
+    weight: float | None = None
+
+
+@dataclass(frozen=True)
+class Dirichlet(Condition):
+    """``u = value`` on a piece of the boundary (all of it for ``None``)."""
+
+    value: Value
+    on: str | tuple[str, ...] | None = None
+    field: str | None = None
+    weight: float | None = None
+    exact: bool | None = None
+
+
+@dataclass(frozen=True)
+class Neumann(Condition):
+    """``∂u/∂n = value`` with the outward normal, on a piece of the boundary."""
+
+    value: Value
+    on: str | tuple[str, ...] | None = None
+    field: str | None = None
+    weight: float | None = None
+
+
+@dataclass(frozen=True)
+class Boundary(Condition):
+    """Any condition on a piece of the boundary: ``residual(*fields, p)`` is to vanish there.
+
+    The point carries the outward normal: a Robin condition is
+    ``Boundary(lambda u, p: p.nx * u.x + 2 * u, on="x.max")``.
+    """
+
+    residual: Callable[..., Any]
+    on: str | tuple[str, ...] | None = None
+    name: str = "boundary"
+    weight: float | None = None
+
+
+@dataclass(frozen=True)
+class Periodic(Condition):
+    """Periodic along an axis, with all derivatives that the equation reads."""
+
+    axis: str
+    weight: float | None = None
+    exact: bool | None = None
+
+
+@dataclass(frozen=True)
+class MeanValue(Condition):
+    """The mean of a field over the domain; fixes the constant of a pure Neumann problem."""
+
+    value: float
+    field: str | None = None
+    weight: float | None = None

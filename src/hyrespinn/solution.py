@@ -1,0 +1,238 @@
+"""A trained solution: call it, differentiate it, plot it, save it, load it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .derivatives import closure, coordinates, parse
+from .errors import UserError
+from .files import load_arrays, save_arrays, write_atomically
+from .nn import Inputs, model_named
+from .nn.parameters import cast
+from .plots import plot_fields
+from .problems.ansatz import build_ansatz
+from .problems.problem import Anatomy, Problem, anatomy, problem_named
+
+FORMAT = 1
+BATCH = 65536
+
+
+def inputs_of(problem: Problem, found: Anatomy, exact: bool) -> Inputs:
+    """What a network must know of this problem."""
+    return Inputs(
+        bounds=problem.domain.bounds,
+        periodic=found.periodic if exact else (False,) * problem.domain.dimension,
+        outputs=len(problem.fields),
+        order=found.order,
+        spread=problem.domain.spread,
+    )
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The fields of a problem as functions that can be evaluated anywhere in its domain.
+
+    ``solution(t=0.5, x=x)`` evaluates, with arrays that broadcast; ``solution.derivative("xx",
+    t=0.5, x=x)`` differentiates; ``solution.result`` holds what ``result.json`` does.
+    """
+
+    problem: Problem
+    model: Any
+    model_name: str
+    model_config: Any
+    precision: str
+    exact: bool
+    result: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @cached_property
+    def _fields(self) -> Any:
+        ansatz, _ = build_ansatz(self.problem, self.exact)
+        return ansatz
+
+    @cached_property
+    def _compiled(self) -> dict[str, Any]:
+        return {}
+
+    def _x64(self) -> Any:
+        return jax.enable_x64(self.precision == "float64")
+
+    def _evaluate(self, points: np.ndarray, name: str) -> np.ndarray:
+        """Values or one derivative of all fields at ``(n, d)`` points, batch by batch."""
+        if name not in self._compiled:
+            index = parse(name, self.problem.domain.coordinates) if name else None
+
+            def evaluate(model: Any, batch: Any) -> Any:
+                fields = partial(self._fields, model)
+                if index is None:
+                    return fields(batch)
+                return fields(coordinates(batch, closure([index], batch.shape[1])))[index]
+
+            self._compiled[name] = jax.jit(evaluate)
+        results = []
+        with self._x64():
+            for begin in range(0, len(points), BATCH):
+                batch = points[begin : begin + BATCH]
+                # Padded to a power of two, so that few sizes are ever compiled.
+                size = max(16, 1 << (len(batch) - 1).bit_length())
+                padded = np.concatenate([batch, np.repeat(batch[:1], size - len(batch), axis=0)])
+                values = self._compiled[name](self.model, jnp.asarray(padded, self.precision))
+                results.append(np.asarray(values)[: len(batch)])
+        return np.concatenate(results) if results else np.zeros((0, len(self.problem.fields)))
+
+    def at(self, points: np.ndarray, derivative: str = "") -> dict[str, np.ndarray]:
+        """All fields at points ``(n, d)``, columns in the order of the domain's coordinates."""
+        points = np.asarray(points, dtype=float)
+        dimension = self.problem.domain.dimension
+        if points.ndim != 2 or points.shape[1] != dimension:
+            raise UserError(
+                f"Points must have shape (n, {dimension}), with columns "
+                f"{', '.join(self.problem.domain.coordinates)}; these have {points.shape}."
+            )
+        values = self._evaluate(points, derivative)
+        return {field: values[:, i] for i, field in enumerate(self.problem.fields)}
+
+    def _broadcast(self, arguments: Mapping[str, Any]) -> tuple[np.ndarray, tuple[int, ...]]:
+        names = self.problem.domain.coordinates
+        if set(arguments) != set(names):
+            raise UserError(
+                f"Give every coordinate by name: {', '.join(names)}; got "
+                f"{', '.join(arguments) or 'none'}."
+            )
+        arrays = np.broadcast_arrays(*(np.asarray(arguments[n], dtype=float) for n in names))
+        return np.stack([a.ravel() for a in arrays], axis=1), arrays[0].shape
+
+    def __call__(self, **coordinates: Any) -> Any:
+        """The field at these coordinates; with several fields, a dict of them."""
+        points, shape = self._broadcast(coordinates)
+        values = {field: v.reshape(shape) for field, v in self.at(points).items()}
+        return next(iter(values.values())) if len(values) == 1 else values
+
+    def derivative(self, name: str, field: str | None = None, **coordinates: Any) -> np.ndarray:
+        """A derivative such as ``"xx"`` or ``"tx"`` of a field (the only one, or ``field``)."""
+        if field is None and len(self.problem.fields) > 1:
+            raise UserError(f"Say which field: one of {', '.join(self.problem.fields)}.")
+        points, shape = self._broadcast(coordinates)
+        return self.at(points, name)[field or self.problem.fields[0]].reshape(shape)
+
+    def grid(self, **counts: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Axes with these numbers of points and the fields on their grid, time first."""
+        domain = self.problem.domain
+        wanted = tuple(counts.get(c, 101) for c in domain.coordinates)
+        axes = dict(
+            zip(domain.coordinates, domain.grid(wanted, (False,) * domain.dimension), strict=True)
+        )
+        return axes, self.on_axes(axes)
+
+    def on_axes(self, axes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The fields on the grid that the axes span."""
+        mesh = np.meshgrid(*axes.values(), indexing="ij")
+        points = np.stack([m.ravel() for m in mesh], axis=1)
+        return {f: v.reshape(mesh[0].shape) for f, v in self.at(points).items()}
+
+    def plot(self, path: str | Path | None = None, **counts: int) -> Any:
+        """A picture of the fields on a grid; saved where a path is given."""
+        axes, values = self.grid(**counts)
+        return plot_fields(axes, values, title=self.problem.name, path=path)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything needed to evaluate the solution in another process."""
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self.model)]
+        spec = {
+            "format": FORMAT,
+            "model": self.model_name,
+            "model_config": dataclasses.asdict(self.model_config),
+            "precision": self.precision,
+            "exact": self.exact,
+            "result": dict(self.result),
+            **problem_spec(self.problem),
+        }
+        members = {"solution.json": json.dumps(spec, indent=2).encode()}
+        if "problem_parameters" not in spec:
+            members["problem.pickle"] = pickle_problem(self.problem)
+        arrays = {f"{i:03d}": leaf for i, leaf in enumerate(leaves)}
+        write_atomically(Path(path), lambda file: save_arrays(file, arrays, members))
+
+    @classmethod
+    def load(cls, path: str | Path, problem: Problem | None = None) -> Solution:
+        """Read a saved solution.
+
+        A built-in problem is rebuilt from its name and parameters. One's own problem is stored as
+        pickled code, which Python executes on loading: load such files only from people you
+        trust, or pass the problem yourself, and the stored code is not touched.
+        """
+        arrays, members = load_arrays(Path(path), "solution")
+        try:
+            spec = json.loads(members["solution.json"])
+            config = model_named(spec["model"])(**spec["model_config"])
+            if problem is None:
+                problem = problem_from(spec, members.get("problem.pickle"))
+        except (KeyError, TypeError, json.JSONDecodeError) as error:
+            raise UserError(f"The solution {path} is damaged: {error!r}.") from error
+        with jax.enable_x64(spec["precision"] == "float64"):
+            inputs = inputs_of(problem, anatomy(problem), spec["exact"])
+            model = cast(config.build(inputs, jax.random.key(0)), spec["precision"])
+            leaves, structure = jax.tree.flatten(model)
+            stored = [jnp.asarray(arrays[name]) for name in sorted(arrays)]
+            if [a.shape for a in stored] != [leaf.shape for leaf in leaves]:
+                raise UserError(f"The solution {path} does not fit the problem {problem.name}.")
+            model = jax.tree.unflatten(structure, stored)
+        return cls(
+            problem, model, spec["model"], config, spec["precision"], spec["exact"], spec["result"]
+        )
+
+
+def problem_spec(problem: Problem) -> dict[str, Any]:
+    """The problem as JSON where that is possible: a registered name and plain parameters."""
+    spec: dict[str, Any] = {"problem": problem.name}
+    try:
+        if problem_named(problem.name) is type(problem):
+            json.dumps(problem.parameters())
+            spec["problem_parameters"] = problem.parameters()
+    except (UserError, TypeError):
+        pass
+    return spec
+
+
+def pickle_problem(problem: Problem) -> bytes:
+    """One's own problem with its code, so that another process needs no file of it."""
+    module = _module_of(problem)
+    by_value = module is not None and module.__name__.startswith("hyrespinn_user_")
+    if by_value:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        return cloudpickle.dumps(problem)
+    finally:
+        if by_value:
+            cloudpickle.unregister_pickle_by_value(module)
+
+
+def _module_of(problem: Problem) -> Any:
+    import sys
+
+    return sys.modules.get(type(problem).__module__)
+
+
+def problem_from(spec: Mapping[str, Any], pickled: bytes | None) -> Problem:
+    """The problem that :func:`problem_spec` and :func:`pickle_problem` described."""
+    if "problem_parameters" in spec:
+        return problem_named(spec["problem"])(**spec["problem_parameters"])
+    if pickled is None:
+        raise UserError(f"The problem {spec['problem']!r} is not stored here; pass it as problem=.")
+    try:
+        return cloudpickle.loads(pickled)
+    except Exception as error:
+        raise UserError(
+            f"The code of the problem {spec['problem']!r} cannot be loaded here ({error}); pass the "
+            "problem yourself, as Solution.load(path, problem=…)."
+        ) from error

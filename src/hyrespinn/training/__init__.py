@@ -1,0 +1,1 @@
+"""Training: stages in sequence, one loop, checkpoints."""

@@ -1,0 +1,39 @@
+"""Ctrl-C and SIGTERM end a run between two chunks, with everything saved."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+from typing import Any
+
+
+class Interrupt:
+    """A context in which SIGINT and SIGTERM set a flag; a second SIGINT stops at once.
+
+    >>> with Interrupt() as interrupt:
+    ...     interrupt.requested()
+    False
+    """
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self._before: dict[int, Any] = {}
+
+    def requested(self) -> bool:
+        return self.signal is not None
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.signal == signal.SIGINT and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.signal = number
+
+    def __enter__(self) -> Interrupt:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)

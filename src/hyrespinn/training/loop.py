@@ -1,0 +1,297 @@
+"""The one training loop: stages in sequence, chunk by chunk, with everything around a chunk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from ..losses.objective import Objective
+from .stages import Stage
+
+Status = Literal["completed", "target", "stalled", "time_limit", "interrupted", "diverged"]
+RETRIES = 4
+
+
+class Reporter(Protocol):
+    """Shows what happens; the null one shows nothing."""
+
+    def stage(self, name: str, steps: int, done: int) -> None: ...
+    def row(self, row: Mapping[str, Any]) -> None: ...
+    def message(self, text: str) -> None: ...
+
+
+class Store(Protocol):
+    """Keeps what must survive; the null one keeps nothing."""
+
+    def append(self, row: Mapping[str, Any]) -> None: ...
+    def checkpoint(self, state: Any, meta: Mapping[str, Any]) -> None: ...
+
+
+class Silent:
+    """Reports and stores nothing."""
+
+    def stage(self, name: str, steps: int, done: int) -> None: ...
+    def row(self, row: Mapping[str, Any]) -> None: ...
+    def message(self, text: str) -> None: ...
+    def append(self, row: Mapping[str, Any]) -> None: ...
+    def checkpoint(self, state: Any, meta: Mapping[str, Any]) -> None: ...
+
+
+@dataclass
+class Clock:
+    """Adds up the seconds of training and, apart from them, of compilation."""
+
+    training: float = 0.0
+    compilation: float = 0.0
+
+    @contextmanager
+    def measure(self, what: Literal["training", "compilation"]):
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            setattr(self, what, getattr(self, what) + time.perf_counter() - begin)
+
+
+@dataclass(frozen=True)
+class Stops:
+    """When to stop before the last step. ``target`` is on the loss, ``relative_target`` on the loss
+    divided by that of a network that is zero everywhere; all but the time limit are deterministic. Stalled: over ``patience`` rounds the loss has not fallen to ``progress`` times
+    its best before."""
+
+    max_seconds: float | None = None
+    target: float = 0.0
+    relative_target: float = 0.0
+    patience: int = 0
+    progress: float = 0.9
+
+
+@dataclass
+class Progress:
+    """Where a run is; all of it goes into a checkpoint."""
+
+    stage: int = 0
+    steps: int = 0  # over all stages
+    stage_steps: int = 0
+    retries: int = 0
+    stuck_at: int = -2  # the step of the stage at which the optimiser last got stuck
+    round_losses: list[float] = field(default_factory=list)
+    done: Status | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    theta: Array
+    status: Status
+    steps: int
+    clock: Clock
+    losses: dict[str, float]
+    message: str
+
+
+class Trainer:
+    """Runs the stages of one training and can go on from a checkpoint of it."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        stages: Sequence[Stage],
+        key: Array,
+        *,
+        stops: Stops = Stops(),
+        clock: Clock | None = None,
+        reporter: Reporter | None = None,
+        store: Store | None = None,
+        monitor: Callable[[Array], Mapping[str, float]] | None = None,
+        interrupted: Callable[[], bool] = lambda: False,
+        checkpoint_seconds: float = 30.0,
+    ):
+        self.objective = objective
+        self.stages = stages
+        self.key = key
+        self.stops = stops
+        self.clock = clock or Clock()
+        self.reporter = reporter or Silent()
+        self.store = store or Silent()
+        self.monitor = monitor
+        self.interrupted = interrupted
+        self.checkpoint_seconds = checkpoint_seconds
+        self.progress = Progress()
+        self.target = stops.target
+        self.losses: dict[str, float] = {}
+        self.message = ""
+        self._last_checkpoint = time.monotonic()
+
+    def _gates(self, theta: Array) -> dict[str, Array]:
+        gates = getattr(self.objective.assemble(theta), "gates", None)
+        return gates() if gates else {}
+
+    def _compiled(self, function: Callable[..., Any], donate: tuple[int, ...] = ()):
+        """Compile at the first call, on the compilation clock; later calls train."""
+        jitted = jax.jit(function, donate_argnums=donate)
+        ready: dict[str, Any] = {}
+
+        def call(*arguments: Any) -> Any:
+            if "code" not in ready:
+                with self.clock.measure("compilation"):
+                    ready["code"] = jitted.lower(*arguments).compile()
+            with self.clock.measure("training"):
+                return jax.block_until_ready(ready["code"](*arguments))
+
+        return call
+
+    def run(self, theta: Array, restored: tuple[Any, Progress] | None = None) -> Outcome:
+        """Train from ``theta``, or from a checkpoint's state and progress."""
+        if self.stops.relative_target:
+            # The scale of the data: what a network that is zero everywhere would lose.
+            scale = self._compiled(lambda t, k: objective_scale(self.objective, t, k))
+            relative = self.stops.relative_target * float(scale(theta, self.key))
+            self.target = max(self.target, relative)
+        state = None
+        if restored is not None:
+            state, self.progress = restored
+        first = self.progress.stage
+        for index in range(first, len(self.stages)):
+            stage = self.stages[index]
+            if state is None:
+                self.progress.stage, self.progress.stage_steps = index, 0
+                self.progress.stuck_at, self.progress.round_losses = -2, []
+            state = self._stage(stage, theta, state)
+            theta = state.optimiser.theta
+            if self.progress.done is not None:
+                break
+            state = None
+        status: Status = self.progress.done or "completed"
+        return Outcome(
+            theta, status, self.progress.steps, self.clock, self.losses, self.message
+        )
+
+    def _stage(self, stage: Stage, theta: Array, state: Any) -> Any:
+        objective, progress = self.objective, self.progress
+        key = jax.random.fold_in(self.key, progress.stage)
+        if state is None:
+            state = self._compiled(lambda t, k: stage.start(objective, t, k))(theta, key)
+        self.reporter.stage(stage.name, stage.steps, progress.stage_steps)
+        run = self._compiled(lambda s, n: stage.run(objective, s, n), donate=(0,))
+        renew = self._compiled(lambda s: stage.renew(objective, s), donate=(0,))
+        retry = self._compiled(lambda s: stage.retry(objective, s))
+        restart = self._compiled(lambda s: stage.restart(objective, s))
+        measure = self._compiled(lambda t, x: (objective.losses(t, x), self._gates(t)))
+        while progress.stage_steps < stage.steps and progress.done is None:
+            with self.clock.measure("training"):
+                good = _copy(state)
+            left_in_round = stage.round_steps - progress.stage_steps % stage.round_steps
+            count = min(stage.chunk, stage.steps - progress.stage_steps, left_in_round)
+            state = run(state, jnp.asarray(count))
+            if not _is_finite(state):
+                state = self._roll_back(stage, good, retry)
+                continue
+            taken = int(state.optimiser.steps) - progress.stage_steps
+            progress.steps += taken
+            progress.stage_steps += taken
+            self._record(stage, state, measure)
+            if bool(state.stuck):
+                # Stuck again at the very next step: even the identity finds nothing lower.
+                again = progress.stage_steps - progress.stuck_at <= 1
+                fresh_try = None if again else restart(state)
+                progress.stuck_at = progress.stage_steps
+                if fresh_try is None:
+                    self._finish("stalled", "the line search finds no lower point any more")
+                    break
+                state = fresh_try
+            elif progress.stage_steps % stage.round_steps == 0:
+                progress.round_losses.append(self.losses["total"])
+                if progress.stage_steps < stage.steps and not self._should_stop(stage):
+                    good = _copy(state)
+                    state = renew(state)
+                    if not _is_finite(state):
+                        state = self._roll_back(stage, good, retry)
+            self._should_stop(stage)
+            self._maybe_checkpoint(state)
+        self._maybe_checkpoint(state, force=progress.done is not None)
+        return state
+
+    def _finish(self, status: Status, message: str) -> None:
+        self.progress.done, self.message = status, message
+
+    def _should_stop(self, stage: Stage) -> bool:
+        progress, stops = self.progress, self.stops
+        if progress.done is not None:
+            return True
+        if self.interrupted():
+            self._finish("interrupted", "interrupted; go on with `hyrespinn resume`")
+        elif self.losses["total"] <= self.target:
+            self._finish("target", f"the loss reached its target of {self.target:.3g}")
+        elif stops.max_seconds is not None and self.clock.training >= stops.max_seconds:
+            self._finish("time_limit", f"{stops.max_seconds:g} s of training are used up")
+        elif stops.patience and len(progress.round_losses) > stops.patience:
+            before = min(progress.round_losses[: -stops.patience])
+            if min(progress.round_losses[-stops.patience :]) > stops.progress * before:
+                self._finish("stalled", f"no progress over {stops.patience} rounds")
+        return progress.done is not None
+
+    def _roll_back(self, stage: Stage, good: Any, retry: Callable[[Any], Any]) -> Any:
+        """Back to the last good state, to be tried with a smaller step; give up after a few."""
+        self.progress.retries += 1
+        if self.progress.retries > RETRIES:
+            self._finish(
+                "diverged",
+                f"the {stage.name} stage ran into NaN or infinity {self.progress.retries} times, "
+                "each time with smaller steps; the last good solution is kept. A smaller "
+                "train.adam_rate, or a residual that is finite for any field values, may help",
+            )
+            return good
+        self.reporter.message(
+            f"NaN or infinity in {stage.name} after step {self.progress.steps}: back to the last "
+            f"good state with smaller steps (try {self.progress.retries} of {RETRIES})"
+        )
+        state = retry(good)
+        return state if _is_finite(state) else self._roll_back(stage, good, retry)
+
+    def _record(self, stage: Stage, state: Any, measure: Callable[..., Any]) -> None:
+        theta = state.optimiser.theta
+        losses, gates = jax.device_get(measure(theta, state.samples))
+        self.losses = {name: float(value) for name, value in losses.items()}
+        row: dict[str, Any] = {
+            "step": self.progress.steps,
+            "stage": stage.name,
+            "seconds": round(self.clock.training, 3),
+            **{f"loss_{name}": value for name, value in self.losses.items()},
+            **{name: float(value) for name, value in gates.items()},
+        }
+        if self.monitor is not None:
+            row |= self.monitor(theta)
+        self.reporter.row({**row, "stage_steps": self.progress.stage_steps})
+        self.store.append(row)
+
+    def _maybe_checkpoint(self, state: Any, force: bool = False) -> None:
+        if force or time.monotonic() - self._last_checkpoint > self.checkpoint_seconds:
+            self.store.checkpoint(state, {
+                "progress": vars(self.progress),
+                "seconds": {"training": self.clock.training, "compilation": self.clock.compilation},
+                "losses": self.losses,
+            })  # fmt: skip
+            self._last_checkpoint = time.monotonic()
+
+
+def objective_scale(objective: Objective, theta: Array, key: Array) -> Array:
+    """The loss of a network that is zero everywhere."""
+    return objective.value(jnp.zeros_like(theta), objective.draw(key))
+
+
+def _copy(state: Any) -> Any:
+    """A copy of a state that survives its donation."""
+    return jax.tree.map(jnp.copy, state)
+
+
+def _is_finite(state: Any) -> bool:
+    optimiser = state.optimiser
+    return bool(np.isfinite(optimiser.value)) and bool(jnp.all(jnp.isfinite(optimiser.theta)))
