@@ -77,7 +77,9 @@ def build_parser() -> argparse.ArgumentParser:
 
     predict = commands.add_parser("predict", help="evaluate a solution at the points of a file")
     predict.add_argument("directory", type=Path, help="a run directory or a .hyres file")
-    predict.add_argument("--points", type=Path, required=True, help="a CSV file with a column for each coordinate")
+    predict.add_argument(
+        "--points", type=Path, required=True, help="a CSV file with a column for each coordinate"
+    )
     predict.add_argument("--out", type=Path, required=True)
     predict.set_defaults(command=predict_command)
 
@@ -190,7 +192,9 @@ def predict_command(options: Any) -> int:
     path: Path = options.directory
     file = path / "solution.hyres" if path.is_dir() else path
     if path.is_dir() and not file.exists():
-        raise UserError(f"{path} has no solution.hyres; is it a run directory, and is the run over?")
+        raise UserError(
+            f"{path} has no solution.hyres; is it a run directory, and is the run over?"
+        )
     predict_file(Solution.load(file), options.points, options.out)
     return 0
 
@@ -201,7 +205,9 @@ def reference_command(options: Any) -> int:
     reference = reference_of(config.problem)
     if reference is None:
         raise UserError(f"{config.problem.name} has no reference: it defines no exact solution.")
-    write_atomically(options.out, lambda file: np.savez(file, **reference.arrays()))
+    write_atomically(
+        options.out, lambda file: np.savez(file, allow_pickle=False, **reference.arrays())
+    )
     Console().print(f"{options.out}: {reference.description}", highlight=False, markup=False)
     return 0
 

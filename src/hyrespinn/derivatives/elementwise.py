@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 
 from ..errors import unknown
-from .taylor import compose
+from .taylor import Derivatives, compose
 
 
 def horner(coefficients: Sequence[float], y: Array) -> Array:
@@ -41,12 +41,11 @@ def _in_own_value(first: tuple[float, ...], n: int) -> tuple[tuple[float, ...], 
     return tuple(tuple(float(c) for c in q.coef) for q in polynomials)
 
 
-def _autonomous(function: Callable[[Array], Array], slope: tuple[float, ...]):
+def _autonomous(function: Callable[[Array], Array], slope: tuple[float, ...]) -> Derivatives:
     """Derivatives of a function with ``f' = P(f)``, such as tanh and the logistic sigmoid."""
 
     def derivatives(x: Array, n: int) -> list[Array]:
         y = function(x)
-        # f' divides every further derivative; taking it out keeps full relative accuracy.
         return [y, *(horner(q, y) for q in _in_own_value(slope, n))] if n else [y]
 
     return derivatives
@@ -87,7 +86,7 @@ def gelu_derivatives(x: Array, n: int) -> list[Array]:
     return [x * cdf, *(x * phi[k] + k * phi[k - 1] for k in range(1, n + 1))]
 
 
-ACTIVATIONS: dict[str, Callable[[Array, int], Sequence[Array]]] = {
+ACTIVATIONS: dict[str, Derivatives] = {
     "tanh": tanh_derivatives,
     "sin": sine_derivatives,
     "sigmoid": sigmoid_derivatives,

@@ -34,7 +34,7 @@ def lift(function: Callable[[Array], Array], x: Any) -> Any:
         total = x.value
         for index, part in x.parts.items():
             if any(index):
-                weight = 1 / _factorial(index)
+                weight: Any = 1 / _factorial(index)
                 for offset, n in zip(offsets, index, strict=True):
                     weight = weight * offset**n
                 total = total + weight * part

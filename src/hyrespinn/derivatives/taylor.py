@@ -41,14 +41,17 @@ class Taylor:
         self.parts: Parts = dict(parts)
         self.indices = indices
 
-    def tree_flatten(self) -> tuple[list[Array], tuple[Any, ...]]:
+    def tree_flatten(self) -> tuple[list[Any], tuple[Any, ...]]:
         keys = tuple(self.parts)
         return [self.parts[k] for k in keys], (keys, self.indices)
 
     @classmethod
-    def tree_unflatten(cls, aux: tuple[Any, ...], children: Sequence[Array]) -> Taylor:
-        keys, indices = aux
-        return cls(dict(zip(keys, children, strict=True)), indices)
+    def tree_unflatten(cls, aux: tuple[Any, ...], children: Sequence[Any]) -> Taylor:
+        # Not through __init__: JAX also rebuilds trees around leaves that are not arrays.
+        self = object.__new__(cls)
+        keys, self.indices = aux
+        self.parts = dict(zip(keys, children, strict=True))
+        return self
 
     @property
     def zero(self) -> MultiIndex:

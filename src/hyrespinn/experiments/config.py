@@ -6,6 +6,7 @@ import dataclasses
 import json
 import types
 import typing
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -43,6 +44,7 @@ class TrainConfig:
     target_loss: float = 0.0
     relative_target: float = 0.0
     patience: int = 0
+    checkpoint_seconds: float = 30.0
 
     def __post_init__(self) -> None:
         for name in ("adam_points", "points", "initial_points", "boundary_points"):
@@ -111,7 +113,7 @@ def _sections(config: RunConfig) -> dict[str, Any]:
     return {"problem": config.problem, "model": config.model_config, "train": config.train}
 
 
-def with_settings(config: RunConfig, changes: typing.Mapping[str, Any]) -> RunConfig:
+def with_settings(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
     """The configuration with some keys changed; texts are read as the key's type.
 
     Keys are ``problem.…``, ``model.…`` and ``train.…``, as :func:`settings` lists them.
@@ -132,7 +134,7 @@ def with_settings(config: RunConfig, changes: typing.Mapping[str, Any]) -> RunCo
     )
 
 
-def parse_assignments(texts: typing.Iterable[str]) -> dict[str, str]:
+def parse_assignments(texts: Iterable[str]) -> dict[str, str]:
     """``["train.points=512"]`` as a dict."""
     result = {}
     for text in texts:

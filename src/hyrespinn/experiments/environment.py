@@ -23,7 +23,7 @@ def environment(precision: str, seed: int) -> dict[str, Any]:
         "machine": {
             "system": platform.platform(),
             "processor": _processor(),
-            "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+            "cores": _cores(),
         },
         "precision": precision,
         "seed": seed,
@@ -40,15 +40,25 @@ def _version(name: str) -> str | None:
 def _commit() -> str | None:
     """The commit of the source tree, with ``+`` where it has changes; none for an installed copy."""
     try:
-        run = {"cwd": Path(__file__).parent, "capture_output": True, "text": True, "check": True}
-        top = subprocess.run(["git", "rev-parse", "--show-toplevel"], **run).stdout.strip()
-        if not (Path(top) / "src" / "hyrespinn").is_dir():
+        if not (Path(_git("rev-parse", "--show-toplevel")) / "src" / "hyrespinn").is_dir():
             return None  # installed inside somebody else's repository
-        commit = subprocess.run(["git", "rev-parse", "HEAD"], **run).stdout.strip()
-        changed = subprocess.run(["git", "status", "--porcelain", "-uno"], **run).stdout.strip()
-        return commit + ("+" if changed else "")
+        changed = _git("status", "--porcelain", "-uno")
+        return _git("rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return None
+
+
+def _cores() -> int | None:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count()
+
+
+def _git(*arguments: str) -> str:
+    folder = Path(__file__).parent
+    run = subprocess.run(
+        ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return run.stdout.strip()
 
 
 def _processor() -> str:

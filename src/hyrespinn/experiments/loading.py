@@ -32,7 +32,8 @@ def _load_file(path: Path) -> ModuleType:
         raise UserError(f"There is no file {path}.")
     module_name = f"hyrespinn_user_{path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     try:

@@ -78,14 +78,14 @@ def _inside(solution: Solution, points: np.ndarray, source: Path) -> np.ndarray:
             a, b = problem.domain.bounds[axis]
             outside = (points[:, axis] < a) | (points[:, axis] > b)
             wrapped[outside, axis] = a + (points[outside, axis] - a) % (b - a)
-    outside = np.flatnonzero(~problem.domain.contains(wrapped))
-    if outside.size:
-        first = int(outside[0])
+    wrong = np.flatnonzero(~problem.domain.contains(wrapped))
+    if wrong.size:
+        first = int(wrong[0])
         where = ", ".join(
             f"{c} = {v:g}" for c, v in zip(problem.domain.coordinates, points[first], strict=True)
         )
         raise UserError(
-            f"{source}: {outside.size} of {len(points)} points lie outside the domain "
+            f"{source}: {wrong.size} of {len(points)} points lie outside the domain "
             f"{problem.domain!r}; the first is in line {first + 2}: {where}."
         )
     return wrapped

@@ -18,9 +18,7 @@ FAST_TRAIN = TrainConfig(relative_target=1e-10)
 
 # Section 5.1 of the paper: one block, three layers of 64 neurons, 64 centres; 100,000 Adam steps
 # on 1,024 fresh points, the rate rising to 1e-3 over 5,000 steps, then × 0.9 every 2,000.
-PAPER_MODEL = HyResPINNConfig(
-    width=64, depth=3, centers=64, lambda_g=1e-4, width_quantile=0.5
-)
+PAPER_MODEL = HyResPINNConfig(width=64, depth=3, centers=64, lambda_g=1e-4, width_quantile=0.5)
 PAPER_TRAIN = TrainConfig(
     adam_steps=100_000, adam_rate=1e-3, adam_warmup=5000, adam_decay_steps=2000,
     ssbroyden_steps=0, points=1024, initial_points=512, sampler="uniform",
@@ -37,7 +35,9 @@ def accurate(problem: Problem) -> Settings:
     """Ten times better where that is possible: a larger network, more points, more steps."""
     return (
         replace(FAST_MODEL, width=32, centers=48),
-        replace(FAST_TRAIN, ssbroyden_steps=15_000, points=8192, round_steps=500, relative_target=1e-14),
+        replace(
+            FAST_TRAIN, ssbroyden_steps=15_000, points=8192, round_steps=500, relative_target=1e-14
+        ),
     )
 
 

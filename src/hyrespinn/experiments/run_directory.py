@@ -109,9 +109,7 @@ class RunDirectory:
         """A full disk must not end a training: the older checkpoint stays, and a warning is kept."""
         identity = json.loads(self.config.read_text())
         try:
-            save_state(
-                self.state, state, {**meta, "rows": len(self._rows), "config": identity}
-            )
+            save_state(self.state, state, {**meta, "rows": len(self._rows), "config": identity})
             self.warning = None
         except UserError as error:
             self.warning = f"no checkpoint could be written, training goes on: {error}"

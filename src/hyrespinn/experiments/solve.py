@@ -22,7 +22,7 @@ from ..losses.terms import Counts, Weights
 from ..metrics import additive_terms, efficiencies, relative_l2
 from ..nn.parameters import cast, flatten
 from ..plots import plot_fields, plot_history
-from ..problems.fields import Field, Point
+from ..problems.fields import Point, fields_of
 from ..problems.problem import Problem, anatomy, named_residuals
 from ..references import Reference, reference_of, test_axes
 from ..solution import Solution, inputs_of
@@ -58,7 +58,7 @@ def solve(
     >>> import hyrespinn as hp
     >>> solution = hp.solve(hp.problems.AllenCahnDirichlet(), preset="smoke", progress=False,
     ...                     settings={"train.adam_steps": 5, "train.ssbroyden_steps": 5})
-    >>> solution(t=0.5, x=[-1.0, 1.0])
+    >>> abs(solution(t=0.5, x=[-1.0, 1.0]))
     array([0., 0.])
     """
     config = configure(
@@ -167,6 +167,7 @@ class Session:
                 store=self.directory,
                 monitor=self._monitor(objective),
                 interrupted=interrupt.requested,
+                checkpoint_seconds=config.train.checkpoint_seconds,
             )
             self._check_start(objective, theta, key)
             restored = self._restore(trainer, theta, meta) if meta else None
@@ -354,10 +355,7 @@ def relative_residual(objective: Objective, theta: Array, count: int = 4096) -> 
 
     def residual_of(name: str) -> Callable[[Any], Array]:
         def evaluate(columns: Any) -> Array:
-            fields = [
-                Field(lambda index, i=i: columns[index][:, i], domain.coordinates, domain.space)
-                for i in range(len(problem.fields))
-            ]
+            fields = fields_of(columns, problem.fields, domain.coordinates, domain.space)
             result = problem.residual(*fields, Point(points, domain.coordinates))
             return named_residuals(result, count)[name]
 

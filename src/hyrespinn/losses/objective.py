@@ -84,7 +84,8 @@ class Objective:
 
     def residuals(self, theta: Array, samples: SampleSet) -> dict[str, Array]:
         """Every residual vector by name."""
-        solution, vectors = self.solution(theta), {}
+        solution = self.solution(theta)
+        vectors: dict[str, Array] = {}
         for term in self.terms:
             vectors |= term.residuals(solution, samples[term.name])
         return vectors

@@ -114,9 +114,7 @@ class TermBuilder:
     def _weight(self, condition: Any, default: float) -> float:
         return default if condition.weight is None else float(condition.weight)
 
-    def _values(
-        self, solution: Series, points: Array, indices: list[MultiIndex]
-    ) -> Taylor:
+    def _values(self, solution: Series, points: Array, indices: list[MultiIndex]) -> Taylor:
         return solution(coordinates(points, closure(indices, self.problem.domain.dimension)))
 
     def _column(self, condition: Any) -> int:
@@ -207,9 +205,7 @@ class TermBuilder:
 
         def draw(key: Array) -> Samples:
             pieces = (f"{condition.axis}.min",)
-            points, _ = domain.boundary(
-                key, self.counts.boundary, pieces, self.sampler, self.dtype
-            )
+            points, _ = domain.boundary(key, self.counts.boundary, pieces, self.sampler, self.dtype)
             return Samples(points.at[:, axis].set(lower))
 
         return Term(name, self._weight(condition, self.weights.boundary), draw, residuals)

@@ -32,9 +32,7 @@ class MLP(eqx.Module):
     ):
         sizes = [inputs, *[width] * depth, outputs]
         keys = jax.random.split(key, len(sizes) - 1)
-        self.layers = [
-            layer(a, b, k) for a, b, k in zip(sizes[:-1], sizes[1:], keys, strict=True)
-        ]
+        self.layers = [layer(a, b, k) for a, b, k in zip(sizes[:-1], sizes[1:], keys, strict=True)]
         self.activation = activation
 
     def __call__(self, h: Any) -> Any:

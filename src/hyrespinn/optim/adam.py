@@ -34,7 +34,7 @@ def start(theta: Array) -> AdamState:
     return AdamState(
         theta=theta,
         moments=_MOMENTS.init(theta),
-        value=jnp.asarray(jnp.inf, theta.dtype),
+        value=jnp.zeros((), theta.dtype),
         steps=jnp.asarray(0),
         slowdown=jnp.ones((), theta.dtype),
     )

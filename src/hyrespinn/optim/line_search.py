@@ -40,7 +40,7 @@ def strong_wolfe(
     *,
     decrease: float = 1e-4,
     curvature: float = 0.9,
-    evaluations: int = 20,
+    evaluations: int | Array = 20,
 ) -> LineSearchResult:
     """A step with ``f(a) ≤ f(0) + c₁ a f'(0)`` and ``|f'(a)| ≤ c₂ |f'(0)|``.
 
@@ -69,9 +69,7 @@ def strong_wolfe(
         low_gradient = jnp.where(too_high, search.low_gradient, g)
         bracketed = search.bracketed | too_high | beyond
         trial = jnp.where(bracketed, _inside(low, high), 4 * a)
-        return _Search(
-            trial, low, low_gradient, high, bracketed, flat, search.evaluations + 1
-        )
+        return _Search(trial, low, low_gradient, high, bracketed, flat, search.evaluations + 1)
 
     def unfinished(search: _Search) -> Array:
         apart = jnp.abs(search.high[0] - search.low[0]) > 1e-14 * jnp.abs(search.high[0])
@@ -88,7 +86,7 @@ def strong_wolfe(
     )
     end = jax.lax.while_loop(unfinished, evaluate, start)
     return LineSearchResult(
-        end.low[0], end.low[1], end.low_gradient, end.evaluations, end.low[0] > 0
+        end.low[0], end.low[1], end.low_gradient, end.evaluations, (end.low[0] > 0) & (slope < 0)
     )
 
 
@@ -103,5 +101,7 @@ def _inside(low: Array, high: Array) -> Array:
     cubic = b - width * (db + d2 - d1) / (db - da + 2 * d2)
     middle = a + 0.5 * width
     usable = (radicand >= 0) & jnp.isfinite(cubic)
-    fraction = jnp.clip((jnp.where(usable, cubic, middle) - a) / width, 0.1, 0.9)
-    return a + fraction * width
+    # With nothing gained yet the first step may be far too long: come down fast.
+    least = jnp.where(a == 0, 0.02, 0.1).astype(a.dtype)
+    fraction = jnp.clip((jnp.where(usable, cubic, middle) - a) / width, least, 0.9)
+    return a + jnp.where(jnp.isfinite(fb) & jnp.isfinite(db), fraction, least) * width

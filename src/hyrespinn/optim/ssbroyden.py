@@ -92,20 +92,31 @@ RULES: dict[str, Rule] = {
 }
 
 
-def start(function: ValueAndGrad, theta: Array, inverse_hessian: Array) -> QuasiNewtonState:
-    """The state at ``theta`` under a loss that may be new, keeping a matrix."""
-    value, gradient = function(theta)
+def blank(theta: Array) -> QuasiNewtonState:
+    """The identity at ``theta``, with nothing evaluated yet."""
     zero = jnp.asarray(0)
     return QuasiNewtonState(
         theta=theta,
+        value=jnp.zeros((), theta.dtype),
+        gradient=jnp.zeros_like(theta),
+        inverse_hessian=jnp.eye(theta.size, dtype=theta.dtype),
+        direction=jnp.zeros_like(theta),
+        fresh=jnp.asarray(True),
+        steps=zero,
+        evaluations=zero,
+        failed=jnp.asarray(False),
+    )
+
+
+def start(function: ValueAndGrad, theta: Array, inverse_hessian: Array) -> QuasiNewtonState:
+    """The state at ``theta`` under a loss that may be new, keeping a matrix."""
+    value, gradient = function(theta)
+    return blank(theta)._replace(
         value=value,
         gradient=gradient,
         inverse_hessian=inverse_hessian,
         direction=-inverse_hessian @ gradient,
         fresh=jnp.asarray(False),
-        steps=zero,
-        evaluations=zero,
-        failed=jnp.asarray(False),
     )
 
 
@@ -156,9 +167,7 @@ def step(function: ValueAndGrad, state: QuasiNewtonState, rule: Rule) -> QuasiNe
     w = gamma * (state.inverse_hessian @ found.gradient)
     Hy = w + gamma * p
     s, y, Hy = (jnp.where(success, v, 0) for v in (s, y, Hy))
-    H, apply = update(
-        gamma * state.inverse_hessian, s, y, Hy, jnp.vdot(s, g), found.step, rule
-    )
+    H, apply = update(gamma * state.inverse_hessian, s, y, Hy, jnp.vdot(s, g), found.step, rule)
     new_direction = -apply(w, found.gradient)
     return QuasiNewtonState(
         theta=state.theta + s,

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
 
 FIELD_MAP, ERROR_MAP = "RdBu_r", "magma"
 
@@ -75,17 +76,17 @@ def _maps(
     if known is not None:
         panels.append((f"reference {field}", known[cut], FIELD_MAP))
         panels.append(("absolute error", np.abs(value[cut] - known[cut]), ERROR_MAP))
-    low, high = float(np.nanmin(panels[-2 if known is not None else 0][1])), float(
-        np.nanmax(panels[-2 if known is not None else 0][1])
-    )
+    scale = panels[0 if known is None else 1][1]
+    low, high = float(np.nanmin(scale)), float(np.nanmax(scale))
     for ax, (title, data, colours) in zip(row, panels, strict=True):
         limits = (low, high) if colours == FIELD_MAP else (None, None)
         mesh = ax.pcolormesh(
             horizontal, vertical, data.T, cmap=colours, vmin=limits[0], vmax=limits[1],
             shading="gouraud", rasterized=True,
         )  # fmt: skip
-        bar = figure.colorbar(mesh, ax=ax)
-        bar.formatter.set_powerlimits((-2, 3))
+        formatter = ScalarFormatter()
+        formatter.set_powerlimits((-2, 3))
+        figure.colorbar(mesh, ax=ax, format=formatter)
         ax.set_title(title)
         ax.set_xlabel(names[-2])
         ax.set_ylabel(names[-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,6 @@ def _label(column: str) -> str:
 
 
 def _mark_stages(ax: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
-    for before, after in zip(rows[:-1], rows[1:], strict=True):
+    for before, after in pairwise(rows):
         if before["stage"] != after["stage"]:
             ax.axvline(before["step"], color="0.7", linewidth=0.8, zorder=0)

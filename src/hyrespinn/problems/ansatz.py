@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -41,7 +42,7 @@ class Ansatz:
             if faces:
                 column = self._distance(faces, x) * column
                 if not all(_is_zero(value) for value in faces.values()):
-                    column = column + lift(lambda p, f=faces: self._extension(f, p), x)
+                    column = column + lift(partial(self._extension, faces), x)
             columns.append(column)
         return columns[0] if len(columns) == 1 else concatenate(columns)
 
@@ -71,15 +72,15 @@ class Ansatz:
         self, faces: dict[tuple[int, int], Value], points: Array, axes: tuple[int, ...]
     ) -> Array:
         """Linear interpolation across all of ``axes`` at once, between faces, edges or corners."""
-        terms = [(jnp.ones_like(points[..., :1]), points, None)]
+        terms: list[tuple[Array, Array, Value]] = [(jnp.ones_like(points[..., :1]), points, 0.0)]
         for axis in axes:
             xi = self._unit(points[..., axis : axis + 1], axis)
             sides = [side for side in (0, 1) if (axis, side) in faces]
             shares = [1 - xi, xi] if len(sides) == 2 else [jnp.ones_like(xi)]
             terms = [
                 (weight * share, where.at[..., axis].set(self.domain.bounds[axis][side]),
-                 faces[axis, side] if data is None else data)
-                for weight, where, data in terms
+                 faces[axis, side])
+                for weight, where, _ in terms
                 for side, share in zip(sides, shares, strict=True)
             ]  # fmt: skip
         total = jnp.zeros_like(points[..., :1])
@@ -115,7 +116,7 @@ def build_ansatz(problem: Problem, exact: bool) -> tuple[Ansatz, list[Condition]
             faces[i][domain.face(piece)] = condition.value
         taken.append((condition, i))
     for i in range(len(faces)):
-        if faces[i] and not _compatible(domain, faces[i]):
+        if isinstance(domain, Box) and faces[i] and not _compatible(domain, faces[i]):
             warnings.warn(
                 f"The boundary data of {problem.fields[i]} jump where faces meet, so they cannot "
                 "be imposed exactly; they become a term of the loss.",
@@ -130,7 +131,7 @@ def _compatible(domain: Box, faces: dict[tuple[int, int], Value]) -> bool:
     """Whether the data of two faces agree where they meet."""
     rng = np.random.default_rng(0)
     lower, upper = np.asarray(domain.bounds).T
-    for (one, two) in combinations(sorted(faces), 2):
+    for one, two in combinations(sorted(faces), 2):
         if one[0] == two[0]:
             continue
         points = lower + (upper - lower) * rng.random((16, domain.dimension))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -35,7 +35,9 @@ class Field:
 
     @property
     def laplacian(self) -> Array:
-        return sum((getattr(self, c * 2) for c in self._space[1:]), start=self.d(self._space[0] * 2))
+        return sum(
+            (getattr(self, c * 2) for c in self._space[1:]), start=self.d(self._space[0] * 2)
+        )
 
     def d(self, name: str) -> Array:
         """The derivative of that name, such as ``u.d("xx")``."""
@@ -84,9 +86,7 @@ class Point:
     """The coordinates of a batch of points by name: ``p.t``, ``p.x``; on a boundary also the
     outward normal, ``p.nx``, ``p.ny``."""
 
-    def __init__(
-        self, points: Array, coordinates: Sequence[str], normals: Array | None = None
-    ):
+    def __init__(self, points: Array, coordinates: Sequence[str], normals: Array | None = None):
         self._columns = {c: points[..., i] for i, c in enumerate(coordinates)}
         if normals is not None:
             self._columns |= {f"n{c}": normals[..., i] for i, c in enumerate(coordinates)}
@@ -95,17 +95,19 @@ class Point:
         if name.startswith("_"):
             raise AttributeError(name)
         if name not in self._columns:
-            raise UserError(
-                f"A point here has no {name!r}; it has {', '.join(self._columns)}."
-            )
+            raise UserError(f"A point here has no {name!r}; it has {', '.join(self._columns)}.")
         return self._columns[name]
 
 
 def fields_of(
-    series: Taylor, names: Sequence[str], coordinates: tuple[str, ...], space: tuple[str, ...]
+    series: Taylor | Mapping[MultiIndex, Array],
+    names: Sequence[str],
+    coordinates: tuple[str, ...],
+    space: tuple[str, ...],
 ) -> list[Field]:
     """One :class:`Field` for each column of a series ``(points, fields)``."""
-    return [
-        Field(lambda index, i=i: series[index][..., i], coordinates, space)
-        for i in range(len(names))
-    ]
+
+    def lookup(column: int) -> Callable[[MultiIndex], Array]:
+        return lambda index: series[index][..., column]
+
+    return [Field(lookup(i), coordinates, space) for i in range(len(names))]

@@ -15,7 +15,7 @@ from jax import Array
 
 from ..derivatives import MultiIndex, Taylor, closure, coordinates
 from ..errors import UserError, unknown
-from ..geometry import Box, Domain
+from ..geometry import Domain
 from .conditions import Boundary, Condition, Dirichlet, Initial, MeanValue, Neumann, Periodic
 from .fields import Field, Point, fields_of
 
@@ -24,14 +24,15 @@ from .fields import Field, Point, fields_of
 class Problem:
     """An equation to solve. Subclass it; annotated attributes are its parameters.
 
-    >>> class Heat(Problem):
+    >>> import hyrespinn as hp
+    >>> class Heat(hp.Problem):
     ...     nu: float = 0.05
-    ...     domain = Box(x=(0, 1))
+    ...     domain = hp.Box(x=(0, 1))
     ...     fields = ("u",)
     ...     def residual(self, u, p):
     ...         return self.nu * u.xx - 1
     ...     def conditions(self):
-    ...         return [Dirichlet(0.0)]
+    ...         return [hp.Dirichlet(0.0)]
     >>> Heat(nu=0.1).name
     'heat'
     """
@@ -130,7 +131,9 @@ class Anatomy:
     periodic: tuple[bool, ...]  # which coordinates are periodic
 
 
-def requested_derivatives(problem: Problem, function: Callable[..., Any], normals: bool = False):
+def requested_derivatives(
+    problem: Problem, function: Callable[..., Any], normals: bool = False
+) -> tuple[set[MultiIndex], tuple[str, ...]]:
     """The derivatives that ``function(*fields, p)`` reads, and the names of what it returns."""
     domain = problem.domain
     used: set[MultiIndex] = set()
@@ -145,7 +148,8 @@ def requested_derivatives(problem: Problem, function: Callable[..., Any], normal
         point = Point(points, domain.coordinates, points if normals else None)
         return named_residuals(_call(problem, function, fields, point), count)
 
-    shapes = jax.eval_shape(trace, jax.ShapeDtypeStruct((count, domain.dimension), jnp.zeros(0).dtype))
+    points = jax.ShapeDtypeStruct((count, domain.dimension), jnp.zeros(0).dtype)
+    shapes = jax.eval_shape(trace, points)
     return used, tuple(shapes)
 
 
@@ -255,8 +259,6 @@ def field_of(problem: Problem, condition: Any) -> str:
     if condition.field not in problem.fields:
         raise unknown("field", condition.field, problem.fields)
     return condition.field
-
-
 
 
 def residuals_at(

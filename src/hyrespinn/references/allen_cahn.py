@@ -28,9 +28,7 @@ def _start(problem: AllenCahnDirichlet, x: np.ndarray) -> np.ndarray:
         return np.asarray(problem.start(Point(points, problem.domain.coordinates)))
 
 
-def converged(
-    problem: AllenCahnDirichlet, cells: int = CELLS, steps: int = STEPS
-) -> Reference:
+def converged(problem: AllenCahnDirichlet, cells: int = CELLS, steps: int = STEPS) -> Reference:
     """Sine-spectral in space (the boundary values are zero), ETDRK4 in time."""
     axes = test_axes(problem)
     x = np.linspace(-1, 1, cells + 1)

@@ -44,7 +44,9 @@ def load_state(path: Path, template: Any) -> Any:
         raise UserError(f"The checkpoint {path} belongs to another run: its content differs.")
     restored = []
     for leaf, array in zip(leaves, stored, strict=True):
-        value = jax.random.wrap_key_data(jnp.asarray(array)) if _is_key(leaf) else jnp.asarray(array)
+        value = (
+            jax.random.wrap_key_data(jnp.asarray(array)) if _is_key(leaf) else jnp.asarray(array)
+        )
         if value.shape != leaf.shape or value.dtype != leaf.dtype:
             raise UserError(
                 f"The checkpoint {path} belongs to another run: it has an array {value.shape} "

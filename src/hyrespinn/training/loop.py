@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,7 @@ Status = Literal["completed", "target", "stalled", "time_limit", "interrupted", 
 RETRIES = 4
 
 
+@runtime_checkable
 class Reporter(Protocol):
     """Shows what happens; the null one shows nothing."""
 
@@ -28,6 +29,7 @@ class Reporter(Protocol):
     def message(self, text: str) -> None: ...
 
 
+@runtime_checkable
 class Store(Protocol):
     """Keeps what must survive; the null one keeps nothing."""
 
@@ -53,7 +55,7 @@ class Clock:
     compilation: float = 0.0
 
     @contextmanager
-    def measure(self, what: Literal["training", "compilation"]):
+    def measure(self, what: Literal["training", "compilation"]) -> Iterator[None]:
         begin = time.perf_counter()
         try:
             yield
@@ -63,15 +65,21 @@ class Clock:
 
 @dataclass(frozen=True)
 class Stops:
-    """When to stop before the last step. ``target`` is on the loss, ``relative_target`` on the loss
-    divided by that of a network that is zero everywhere; all but the time limit are deterministic. Stalled: over ``patience`` rounds the loss has not fallen to ``progress`` times
-    its best before."""
+    """When to stop before the last step; all but the time limit are deterministic.
+
+    ``target`` is on the loss, ``relative_target`` on the loss divided by that of a network that
+    is zero everywhere. Stalled: over ``patience`` rounds the loss has not fallen to ``progress``
+    times its best before.
+    """
 
     max_seconds: float | None = None
     target: float = 0.0
     relative_target: float = 0.0
     patience: int = 0
     progress: float = 0.9
+
+
+NO_STOPS = Stops()
 
 
 @dataclass
@@ -82,6 +90,7 @@ class Progress:
     steps: int = 0  # over all stages
     stage_steps: int = 0
     retries: int = 0
+    next_round: int = 0  # the step of the stage at which the next round begins
     stuck_at: int = -2  # the step of the stage at which the optimiser last got stuck
     round_losses: list[float] = field(default_factory=list)
     done: Status | None = None
@@ -106,7 +115,7 @@ class Trainer:
         stages: Sequence[Stage],
         key: Array,
         *,
-        stops: Stops = Stops(),
+        stops: Stops = NO_STOPS,
         clock: Clock | None = None,
         reporter: Reporter | None = None,
         store: Store | None = None,
@@ -134,7 +143,9 @@ class Trainer:
         gates = getattr(self.objective.assemble(theta), "gates", None)
         return gates() if gates else {}
 
-    def _compiled(self, function: Callable[..., Any], donate: tuple[int, ...] = ()):
+    def _compiled(
+        self, function: Callable[..., Any], donate: tuple[int, ...] = ()
+    ) -> Callable[..., Any]:
         """Compile at the first call, on the compilation clock; later calls train."""
         jitted = jax.jit(function, donate_argnums=donate)
         ready: dict[str, Any] = {}
@@ -162,17 +173,16 @@ class Trainer:
         for index in range(first, len(self.stages)):
             stage = self.stages[index]
             if state is None:
-                self.progress.stage, self.progress.stage_steps = index, 0
-                self.progress.stuck_at, self.progress.round_losses = -2, []
+                self.progress = Progress(
+                    stage=index, steps=self.progress.steps, retries=self.progress.retries
+                )
             state = self._stage(stage, theta, state)
             theta = state.optimiser.theta
             if self.progress.done is not None:
                 break
             state = None
         status: Status = self.progress.done or "completed"
-        return Outcome(
-            theta, status, self.progress.steps, self.clock, self.losses, self.message
-        )
+        return Outcome(theta, status, self.progress.steps, self.clock, self.losses, self.message)
 
     def _stage(self, stage: Stage, theta: Array, state: Any) -> Any:
         objective, progress = self.objective, self.progress
@@ -188,9 +198,16 @@ class Trainer:
         while progress.stage_steps < stage.steps and progress.done is None:
             with self.clock.measure("training"):
                 good = _copy(state)
-            left_in_round = stage.round_steps - progress.stage_steps % stage.round_steps
-            count = min(stage.chunk, stage.steps - progress.stage_steps, left_in_round)
-            state = run(state, jnp.asarray(count))
+            if progress.stage_steps == progress.next_round:
+                state = renew(state)
+                progress.next_round += stage.round_steps
+            count = min(
+                stage.chunk,
+                stage.steps - progress.stage_steps,
+                progress.next_round - progress.stage_steps,
+            )
+            if _is_finite(state):
+                state = run(state, jnp.asarray(count))
             if not _is_finite(state):
                 state = self._roll_back(stage, good, retry)
                 continue
@@ -198,23 +215,16 @@ class Trainer:
             progress.steps += taken
             progress.stage_steps += taken
             self._record(stage, state, measure)
+            if progress.stage_steps == progress.next_round:
+                progress.round_losses.append(self.losses["total"])
             if bool(state.stuck):
                 # Stuck again at the very next step: even the identity finds nothing lower.
-                again = progress.stage_steps - progress.stuck_at <= 1
-                fresh_try = None if again else restart(state)
-                progress.stuck_at = progress.stage_steps
-                if fresh_try is None:
+                if progress.stage_steps - progress.stuck_at <= 1:
                     self._finish("stalled", "the line search finds no lower point any more")
                     break
-                state = fresh_try
-            elif progress.stage_steps % stage.round_steps == 0:
-                progress.round_losses.append(self.losses["total"])
-                if progress.stage_steps < stage.steps and not self._should_stop(stage):
-                    good = _copy(state)
-                    state = renew(state)
-                    if not _is_finite(state):
-                        state = self._roll_back(stage, good, retry)
-            self._should_stop(stage)
+                progress.stuck_at = progress.stage_steps
+                state = restart(state)
+            self._should_stop()
             self._maybe_checkpoint(state)
         self._maybe_checkpoint(state, force=progress.done is not None)
         return state
@@ -222,10 +232,8 @@ class Trainer:
     def _finish(self, status: Status, message: str) -> None:
         self.progress.done, self.message = status, message
 
-    def _should_stop(self, stage: Stage) -> bool:
+    def _should_stop(self) -> None:
         progress, stops = self.progress, self.stops
-        if progress.done is not None:
-            return True
         if self.interrupted():
             self._finish("interrupted", "interrupted; go on with `hyrespinn resume`")
         elif self.losses["total"] <= self.target:
@@ -236,7 +244,6 @@ class Trainer:
             before = min(progress.round_losses[: -stops.patience])
             if min(progress.round_losses[-stops.patience :]) > stops.progress * before:
                 self._finish("stalled", f"no progress over {stops.patience} rounds")
-        return progress.done is not None
 
     def _roll_back(self, stage: Stage, good: Any, retry: Callable[[Any], Any]) -> Any:
         """Back to the last good state, to be tried with a smaller step; give up after a few."""
@@ -254,7 +261,9 @@ class Trainer:
             f"good state with smaller steps (try {self.progress.retries} of {RETRIES})"
         )
         state = retry(good)
-        return state if _is_finite(state) else self._roll_back(stage, good, retry)
+        if _is_finite(state):
+            return state
+        return self._roll_back(stage, good._replace(key=state.key), retry)
 
     def _record(self, stage: Stage, state: Any, measure: Callable[..., Any]) -> None:
         theta = state.optimiser.theta

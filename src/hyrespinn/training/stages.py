@@ -18,8 +18,8 @@ from ..optim import adam, ssbroyden
 class Stage(ABC):
     """A stage runs ``steps`` steps; the loop looks at it every ``chunk`` of them.
 
-    ``start`` and ``run`` are traced and compiled once; the number of steps in a chunk is an
-    argument of the compiled code. ``renew`` is called between rounds (every ``round_steps``).
+    ``run`` and ``renew`` are traced and compiled once; the number of steps in a chunk is an
+    argument of the compiled code. ``renew`` is called before every round of ``round_steps``.
     """
 
     steps: int
@@ -39,15 +39,15 @@ class Stage(ABC):
 
     @abstractmethod
     def renew(self, objective: Objective, state: Any) -> Any:
-        """Between two rounds: new points, a clean matrix."""
+        """Before a round: new points, a clean matrix."""
 
     @abstractmethod
     def retry(self, objective: Objective, state: Any) -> Any:
         """The last good state prepared for another, more careful try."""
 
     @abstractmethod
-    def restart(self, objective: Objective, state: Any) -> Any | None:
-        """A state to go on from where the optimiser got stuck, or ``None`` where there is none."""
+    def restart(self, objective: Objective, state: Any) -> Any:
+        """The state to go on from where the optimiser got stuck."""
 
 
 class AdamStageState(NamedTuple):
@@ -91,8 +91,8 @@ class AdamStage(Stage):
         optimiser = state.optimiser
         return state._replace(optimiser=optimiser._replace(slowdown=optimiser.slowdown / 4))
 
-    def restart(self, objective: Objective, state: AdamStageState) -> AdamStageState | None:
-        return None
+    def restart(self, objective: Objective, state: AdamStageState) -> AdamStageState:
+        return state  # Adam never gets stuck
 
 
 class QuasiNewtonStageState(NamedTuple):
@@ -116,11 +116,8 @@ class QuasiNewtonStage(Stage):
         return self.rule
 
     def start(self, objective: Objective, theta: Array, key: Array) -> QuasiNewtonStageState:
-        samples = self._points(objective, theta, key, jnp.asarray(0))
-        eye = jnp.eye(theta.size, dtype=theta.dtype)
-        optimiser = ssbroyden.start(objective.value_and_grad(samples), theta, eye)
         return QuasiNewtonStageState(
-            optimiser._replace(fresh=jnp.asarray(True)), samples, key, jnp.asarray(False)
+            ssbroyden.blank(theta), objective.draw(key), key, jnp.asarray(False)
         )
 
     def _points(self, objective: Objective, theta: Array, key: Array, steps: Array) -> SampleSet:
@@ -167,9 +164,7 @@ class QuasiNewtonStage(Stage):
         samples = self._points(objective, state.optimiser.theta, key, state.optimiser.steps)
         return self._on_identity(objective, state._replace(key=key, samples=samples))
 
-    def restart(
-        self, objective: Objective, state: QuasiNewtonStageState
-    ) -> QuasiNewtonStageState | None:
+    def restart(self, objective: Objective, state: QuasiNewtonStageState) -> QuasiNewtonStageState:
         return self._on_identity(objective, state)
 
     def _on_identity(
@@ -178,7 +173,5 @@ class QuasiNewtonStage(Stage):
         old = state.optimiser
         eye = jnp.eye(old.theta.size, dtype=old.theta.dtype)
         new = ssbroyden.start(objective.value_and_grad(state.samples), old.theta, eye)
-        new = new._replace(
-            steps=old.steps, evaluations=old.evaluations, fresh=jnp.asarray(True)
-        )
+        new = new._replace(steps=old.steps, evaluations=old.evaluations, fresh=jnp.asarray(True))
         return state._replace(optimiser=new, stuck=jnp.asarray(False))

@@ -1,0 +1,35 @@
+# `make solve` and `make test` set up all they need on a fresh machine.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: solve test test-all lint clean
+
+solve: $(VENV)/.runtime
+	$(BIN)/hyrespinn solve allen-cahn-dirichlet --preset fast
+
+test: $(VENV)/.development lint
+	$(BIN)/python -m pytest --doctest-modules src tests -m "not slow"
+
+test-all: $(VENV)/.development lint
+	$(BIN)/python -m pytest --doctest-modules src tests --timeout 3600
+
+lint: $(VENV)/.development
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hyrespinn needs Python 3.11 or newer; set PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.development: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $(VENV)/.runtime $@
+
+clean:
+	rm -rf $(VENV) runs

@@ -1,0 +1,114 @@
+"""The cost of an SSBroyden step against one loss-and-gradient evaluation.
+
+About 3,000 parameters and 4,096 points of Allen–Cahn, float64. The update of the inverse Hessian
+is also timed against bare passes over a matrix of its size. Run ``python benchmarks/ssbroyden.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from hyrespinn.experiments.environment import environment
+from hyrespinn.experiments.presets import configure
+from hyrespinn.experiments.solve import Session, make_stages
+from hyrespinn.optim import ssbroyden
+from hyrespinn.problems import AllenCahnDirichlet
+from hyrespinn.problems.problem import anatomy
+from timing import time_together
+
+STEPS = 20
+
+
+def prepare(width: int, centers: int) -> tuple[Any, Any, Any]:
+    """The SSBroyden stage of the fast preset, a short way into its first round."""
+    config = configure(AllenCahnDirichlet())
+    model = replace(config.model_config, width=width, centers=centers)
+    train = replace(config.train, adam_steps=0)
+    session = Session(replace(config, model_config=model, train=train), None, progress=False)
+    session.found = anatomy(config.problem)
+    theta, assemble = session._model(jax.random.key(0))
+    objective = session._objective(assemble)
+    (stage,) = make_stages(train)
+    state = jax.jit(lambda t, k: stage.start(objective, t, k))(theta, jax.random.key(1))
+    return objective, stage, state
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--width", type=int, default=29)
+    parser.add_argument("--centers", type=int, default=32)
+    parser.add_argument("--out", type=Path, help="also write the result as JSON")
+    options = parser.parse_args()
+    with jax.enable_x64(True):
+        objective, stage, state = prepare(options.width, options.centers)
+        run = jax.jit(lambda s, n: stage.run(objective, s, n), donate_argnums=0)
+        state = run(state, jnp.asarray(100))
+        n = state.optimiser.theta.size
+        box = {"state": state, "theta": jnp.copy(state.optimiser.theta)}
+        samples = jax.tree.map(jnp.copy, state.samples)
+        gradient = jax.jit(lambda t: objective.value_and_grad(samples)(t))
+        box["H"] = jnp.eye(n)
+        vector = jnp.ones(n) / n
+        change = jax.jit(partial(_update, vector), donate_argnums=0)
+        scale = jax.jit(lambda h: 0.5 * h, donate_argnums=0)
+
+        def steps() -> Any:
+            box["state"] = run(box["state"], jnp.asarray(STEPS))
+            return box["state"].optimiser.theta
+
+        def update() -> Any:
+            box["H"] = change(box["H"])
+            return box["H"]
+
+        def one_pass() -> Any:
+            box["H"] = scale(box["H"])
+            return box["H"]
+
+        first = box["state"].optimiser
+        begin_steps, begin_evaluations = int(first.steps), int(first.evaluations)
+        seconds = time_together(
+            {
+                "steps": steps,
+                "gradient": lambda: gradient(box["theta"]),
+                "update": update,
+                "pass": one_pass,
+            },
+            calls=3,
+        )
+        last = box["state"].optimiser
+        per_step = (int(last.evaluations) - begin_evaluations) / (int(last.steps) - begin_steps)
+        step = seconds["steps"] / STEPS
+        result = {
+            "parameters": n,
+            "points": int(samples["interior"].points.shape[0]),
+            "loss and gradient ms": 1e3 * seconds["gradient"],
+            "step ms": 1e3 * step,
+            "evaluations a step": per_step,
+            "step / loss and gradient": step / seconds["gradient"],
+            "update of the matrix ms": 1e3 * seconds["update"],
+            "update / one pass (read and write)": seconds["update"] / seconds["pass"],
+        }
+    text = json.dumps({"result": result, "environment": environment("float64", 0)}, indent=2)
+    print(text)
+    if options.out:
+        options.out.write_text(text + "\n")
+
+
+def _update(vector: Any, H: Any) -> Any:
+    rule = ssbroyden.ssbroyden_rule
+    slope = -jnp.vdot(vector, vector)
+    new, _ = ssbroyden.update(
+        H, vector, 1.01 * vector, 1.02 * vector, slope, jnp.asarray(1.0), rule
+    )
+    return new
+
+
+if __name__ == "__main__":
+    main()

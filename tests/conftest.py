@@ -1,0 +1,27 @@
+"""Shared settings of the tests: shapes and types are checked."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+# Programs compiled by one test are reused by others and by the processes they start.
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR", os.path.join(tempfile.gettempdir(), "hyrespinn-test-cache")
+)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+
+import jax
+import matplotlib
+import pytest
+from jaxtyping import install_import_hook
+
+matplotlib.use("Agg")
+install_import_hook("hyrespinn", "typechecker.check")
+
+
+@pytest.fixture
+def x64():
+    """Double precision for one test; the package itself sets nothing globally."""
+    with jax.enable_x64(True):
+        yield

@@ -1,0 +1,39 @@
+"""Small problems and quick settings that many tests share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hyrespinn as hp
+import jax.numpy as jnp
+
+TINY: dict[str, Any] = {
+    "model.width": 6,
+    "model.centers": 5,
+    "train.adam_steps": 40,
+    "train.ssbroyden_steps": 40,
+    "train.round_steps": 20,
+    "train.points": 64,
+    "train.adam_points": 32,
+    "train.initial_points": 16,
+    "train.pool": 2,
+}
+"""Settings with which a whole solve takes a second or two, besides its compilation."""
+
+
+class Heat(hp.Problem):
+    """The heat equation with its exact solution."""
+
+    nu: float = 0.05
+    domain = hp.TimeBox(t=(0, 1), x=(0, 1))
+    fields = ("u",)
+    test_grid = (21, 31)
+
+    def residual(self, u, p):
+        return u.t - self.nu * u.xx
+
+    def conditions(self):
+        return [hp.Initial(lambda p: jnp.sin(jnp.pi * p.x)), hp.Dirichlet(0.0)]
+
+    def exact(self, p):
+        return jnp.exp(-(jnp.pi**2) * self.nu * p.t) * jnp.sin(jnp.pi * p.x)

@@ -1,0 +1,244 @@
+"""Every residual vector against nested reverse mode, the total, and how points are drawn."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import hyrespinn as hp
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hyrespinn.derivatives import lift
+from hyrespinn.geometry.sampling import uniform
+from hyrespinn.losses.objective import Objective
+from hyrespinn.losses.terms import Counts, Weights
+from hyrespinn.nn.parameters import cast, flatten
+from hyrespinn.problems.problem import anatomy
+from hyrespinn.solution import inputs_of
+
+SCENE = hp.TimeBox(t=(0.0, 1.0), x=(0.0, 2.0), y=(-1.0, 1.0))
+LINE = hp.Box(x=(0.0, 1.0))
+KEY = jax.random.key(5)
+TINY = hp.HyResPINNConfig(width=6, centers=5, kernel="gaussian", phi_beta=0.6, lambda_g=0.1)
+
+
+def plain(theta):
+    """The cheapest network there is: ``sin(θ·x)``, one field; it has no penalty."""
+    return lambda x: lift(lambda a: jnp.sin(a @ theta[:, None]), x)
+
+
+def objective(
+    residual, conditions, domain=LINE, fields=("u",), exact=False, counts=(24, 10, 12), config=None
+):
+    """The objective of a problem made for one test, and the parameters of its network."""
+    body = {
+        "domain": domain,
+        "fields": fields,
+        "residual": lambda self, *arguments: residual(*arguments),
+        "conditions": lambda self: list(conditions),
+    }
+    problem = type("Made", (hp.Problem,), body)()
+    with jax.enable_x64(True):
+        found = anatomy(problem)
+        theta, assemble = jnp.linspace(1.0, 2.0, domain.dimension), plain
+        if config is not None:
+            model = config.build(inputs_of(problem, found, exact), jax.random.key(0))
+            theta, assemble = flatten(cast(model, "float64"))
+        made = Objective(
+            problem,
+            found,
+            assemble,
+            counts=Counts(*counts),
+            weights=Weights(2.0, 30.0, 40.0),
+            sampler=uniform,
+            dtype=jnp.dtype("float64"),
+            exact=exact,
+        )
+    return made, theta
+
+
+def start(p):
+    return jnp.sin(p.x) * p.y
+
+
+@cache
+def everything():
+    """One problem with every kind of condition, all of them left to the loss."""
+    conditions = [
+        hp.Initial(start, "u"),
+        hp.Initial(0.5, "v", derivative="t", weight=7.0),
+        hp.Dirichlet(lambda p: p.t * p.y, "x.min", "u"),
+        hp.Neumann(lambda p: p.t + p.nx, ("x.max", "y"), "v", weight=0.5),
+        hp.Boundary(lambda u, v, p: p.nx * u.x + p.ny * u.y + 2 * v - p.t, on="x", name="robin"),
+        hp.Boundary(lambda u, v, p: (u * v, u.ty), on="y.min"),
+        hp.Periodic("y"),
+        hp.MeanValue(0.3, "v"),
+    ]
+    residual = lambda u, v, p: (u.t - u.xx * v + p.x, v.yy + u.xy - u**2)  # noqa: E731
+    return objective(residual, conditions, SCENE, ("u", "v"), config=TINY)
+
+
+def oracle(points, normals):
+    """Every residual vector by hand, from nested reverse mode of the network alone."""
+    made, theta = everything()
+    model = made.assemble(theta)
+    one = lambda x: model(x[None])[0]  # noqa: E731
+    orders = [one, jax.jacrev(one), jax.jacrev(jax.jacrev(one))]
+    points = {**points, "top": points["periodic_y"].at[:, 2].set(1.0)}
+    every = jax.jit(jax.vmap(lambda x: [f(x) for f in orders]))(jnp.concatenate([*points.values()]))
+    ends = np.cumsum([len(v) for v in points.values()])
+    known = {
+        k: [e[n - len(v) : n] for e in every]
+        for (k, v), n in zip(points.items(), ends, strict=True)
+    }
+
+    def d(field, name, where):
+        axes = tuple("txy".index(c) for c in name)
+        return known[where][len(axes)][(slice(None), "uv".index(field), *axes)]
+
+    t, x, y = ({k: v[:, i] for k, v in points.items()} for i in range(3))
+    nx, ny = ({k: v[:, i] for k, v in normals.items() if v is not None} for i in (1, 2))
+    jumps = [d(f, n, "top") - d(f, n, "periodic_y") for n in ("", "y") for f in "uv"]
+    i, w, b, r = "interior", "neumann_v", "boundary", "robin"
+    return {
+        "residual_1": d("u", "t", i) - d("u", "xx", i) * d("v", "", i) + x[i],
+        "residual_2": d("v", "yy", i) + d("u", "xy", i) - d("u", "", i) ** 2,
+        "initial_u": d("u", "", "initial_u") - np.sin(x["initial_u"]) * y["initial_u"],
+        "initial_v_t": d("v", "t", "initial_v_t") - 0.5,
+        "dirichlet_u": d("u", "", "dirichlet_u") - t["dirichlet_u"] * y["dirichlet_u"],
+        w: nx[w] * d("v", "x", w) + ny[w] * d("v", "y", w) - t[w] - nx[w],
+        r: nx[r] * d("u", "x", r) + ny[r] * d("u", "y", r) + 2 * d("v", "", r) - t[r],
+        "boundary_1": d("u", "", b) * d("v", "", b),
+        "boundary_2": d("u", "ty", b),
+        "periodic_y": np.concatenate([np.stack(jumps[k : k + 2], 1).ravel() for k in (0, 2)]),
+        "meanvalue_v": np.mean(d("v", "", "meanvalue_v"), keepdims=True) - 0.3,
+    }
+
+
+@cache
+def evaluated():
+    """Its points, residual vectors and losses, compiled once."""
+    made, theta = everything()
+    with jax.enable_x64(True):
+        samples = made.draw(KEY)
+        both = jax.jit(lambda *a: (made.residuals(*a), made.losses(*a)))
+        return samples, *both(theta, samples)
+
+
+def test_every_residual_vector_equals_nested_reverse_mode(x64):
+    samples, vectors, _ = evaluated()
+    points = {k: s.points for k, s in samples.items()}
+    expected = oracle(points, {k: s.normals for k, s in samples.items()})
+    assert set(vectors) == set(expected)
+    for name, vector in expected.items():
+        np.testing.assert_allclose(vectors[name], vector, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+def test_the_total_is_the_weighted_sum_and_the_penalty(x64):
+    """A condition's own weight (here of ``initial_v_t``, ``neumann_v``) wins over the default."""
+    made, theta = everything()
+    _, vectors, losses = evaluated()
+    weights = {"residual_1": 2, "residual_2": 2, "initial_u": 30, "initial_v_t": 7,
+               "dirichlet_u": 40, "neumann_v": 0.5, "robin": 40, "boundary_1": 40,
+               "boundary_2": 40, "periodic_y": 40, "meanvalue_v": 40}  # fmt: skip
+    for name in weights:
+        np.testing.assert_allclose(losses[name], np.mean(np.square(vectors[name])), rtol=1e-12)
+    block = made.assemble(theta).blocks[0]
+    penalty = 0.1 * (block.alpha.z**2 + block.beta.z**2)
+    np.testing.assert_allclose(losses["penalty"], penalty, rtol=1e-12)
+    total = sum(w * losses[name] for name, w in weights.items()) + penalty
+    np.testing.assert_allclose(losses["total"], total, rtol=1e-12)
+    assert set(losses) == {*weights, "penalty", "total"}
+
+
+def test_points_lie_where_their_condition_holds(x64):
+    made, _ = everything()
+    samples = made.draw(KEY)
+    assert {k: len(s.points) for k, s in samples.items()} == {
+        "interior": 24, "initial_u": 10, "initial_v_t": 10, "dirichlet_u": 12, "neumann_v": 12,
+        "robin": 12, "boundary": 12, "periodic_y": 12, "meanvalue_v": 24}  # fmt: skip
+    for name, axis, value in (("initial_u", 0, 0), ("dirichlet_u", 1, 0), ("periodic_y", 2, -1)):
+        np.testing.assert_array_equal(samples[name].points[:, axis], value)
+
+
+def test_draws_follow_their_key_alone(x64):
+    made, _ = everything()
+    one, again, other = made.draw(KEY), made.draw(KEY), made.draw(jax.random.key(6))
+    for name, samples in one.items():
+        np.testing.assert_array_equal(samples.points, again[name].points)
+        assert not np.array_equal(samples.points, other[name].points)
+
+
+@pytest.mark.parametrize("conditions", [
+    [hp.Boundary(lambda u, p: (u, u.x)), hp.Boundary(lambda u, p: u.xx)],
+    [hp.Boundary(lambda u, p: u, name="residual")],
+    [hp.Boundary(lambda u, p: u, name="interior"), hp.Boundary(lambda u, p: u, name="penalty")],
+    [hp.Neumann(0.0, "x.min"), hp.Neumann(1.0, "x.max"), hp.Neumann(0.0)],
+    [hp.Dirichlet(0.0, "x.min"), hp.Boundary(lambda u, p: u.x, name="dirichlet")],
+])  # fmt: skip
+def test_no_two_vectors_share_a_name(conditions, x64):
+    made, theta = objective(lambda u, p: u.xx, conditions)
+    samples, solution = made.draw(KEY), made.solution(theta)
+    names = [n for term in made.terms for n in term.residuals(solution, samples[term.name])]
+    assert len({term.name for term in made.terms}) == len(made.terms)
+    assert len({*names, "total", "penalty"}) == len(names) + 2
+
+
+@pytest.mark.parametrize(
+    ("exact", "own", "is_built_in"),
+    [(True, None, True), (False, None, False), (True, False, False), (False, True, True)],
+)
+def test_periodicity_is_built_in_or_a_term_never_neither(exact, own, is_built_in, x64):
+    condition = hp.Periodic("x", exact=own)
+    made, theta = objective(lambda u, p: u.xx, [condition], exact=exact, config=TINY)
+    left, right = made.solution(theta)(jnp.array([[0.0], [1.0]]))[:, 0]
+    assert [term.name for term in made.terms[1:]] == ([] if is_built_in else ["periodic_x"])
+    assert bool(abs(left - right) < 1e-12) is is_built_in
+
+
+def peak(p):
+    return jnp.exp(-(((p.x - 0.3) / 0.03) ** 2))
+
+
+def adaptive(residual, pool=8):
+    made, theta = objective(residual, [hp.Neumann(0.0)], counts=(50, 1, 4))
+    draw = jax.jit(lambda theta: made.draw_adaptive(theta, KEY, pool=pool, power=1.0, floor=0.1))
+    samples = draw(theta)
+    points = np.asarray(samples["interior"].points[:, 0])
+    assert points.shape == (50,)
+    assert np.all((points >= 0) & (points <= 1))
+    assert len(np.unique(points)) == 50, "no point is drawn twice"
+    return made, samples, np.mean(np.abs(points - 0.3) < 0.1)
+
+
+def test_adaptive_points_gather_where_the_residual_is_large(x64):
+    """A fifth of the interval holds nearly all of the residual, and most of the points."""
+    assert adaptive(lambda u, p: 1e-6 * u.x + peak(p))[2] > 0.7
+    assert adaptive(lambda u, p: 0 * u.x + 1.0)[2] < 0.4
+
+
+def test_adaptive_points_bear_residuals_that_are_not_finite(x64):
+    """Where the residual is NaN the floor decides; elsewhere its size still does."""
+    nan = lambda u, p: jnp.where(p.x > 0.95, jnp.nan, u.x * 1e-6 + peak(p))  # noqa: E731
+    assert adaptive(nan)[2] > 0.7
+
+
+def test_a_pool_of_one_is_a_plain_draw(x64):
+    made, samples, _ = adaptive(lambda u, p: u.x + peak(p), pool=1)
+    plain = made.draw(jax.random.split(KEY, 3)[0])
+    for name in plain:
+        np.testing.assert_array_equal(samples[name].points, plain[name].points)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_one_point_is_enough_for_a_finite_loss_and_gradient(exact, x64):
+    conditions = [hp.Initial(lambda p: p.x), hp.Dirichlet(0.0, "x.min"), hp.Neumann(1.0, "x.max")]
+    movie = hp.TimeBox(t=(0.0, 1.0), x=(0.0, 1.0))
+    made, theta = objective(
+        lambda u, p: u.t - u.xx, conditions, movie, ("u",), exact, (1, 1, 1), TINY
+    )
+    value, gradient = jax.jit(made.value_and_grad(made.draw(KEY)))(theta)
+    assert np.isfinite(value)
+    assert np.all(np.isfinite(gradient))
+    assert np.any(gradient != 0)

@@ -1,0 +1,187 @@
+"""Run directories: complete, atomic, and resumable to the same bits after any end."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import hyrespinn as hp
+import jax
+import numpy as np
+import pytest
+from hyrespinn import cli
+from hyrespinn.experiments.run_directory import RunDirectory
+
+from helpers import TINY, Heat
+
+ROOT = Path(__file__).parents[1]
+SETTINGS = {**TINY, "train.ssbroyden_steps": 400, "train.checkpoint_seconds": 0.0}
+ARGUMENTS = ["allen-cahn-dirichlet", "--seed", "5", "--quiet"]
+ASSIGNMENTS = ["--set", *(f"{key}={value}" for key, value in SETTINGS.items())]
+RESULT_KEYS = {
+    "problem", "model", "preset", "seed", "precision", "n_params", "steps", "seconds",
+    "steps_per_second", "rel_l2", "eta_params", "eta_comp", "eta_dof", "status",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run that was never interrupted."""
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    assert cli.main(["solve", *ARGUMENTS, "--out", str(out), *ASSIGNMENTS]) == 0
+    return out
+
+
+def bits(run: Path) -> list[bytes]:
+    return [
+        np.asarray(a).tobytes()
+        for a in jax.tree.leaves(hp.Solution.load(run / "solution.hyres").model)
+    ]
+
+
+def rows(run: Path) -> list[dict[str, str]]:
+    with (run / "history.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_run_directory_is_complete(finished):
+    for name in ("config.json", "environment.json", "history.csv", "result.json", "solution.hyres"):
+        assert (finished / name).is_file()
+    assert (finished / "checkpoint" / "state.npz").is_file()
+    assert {p.name for p in (finished / "figures").iterdir()} == {"solution.png", "history.png"}
+    assert not list(finished.rglob("*.tmp"))
+    result = json.loads((finished / "result.json").read_text())
+    assert result.keys() >= RESULT_KEYS
+    assert result["rel_l2"].keys() == result["eta_dof"].keys() == {"u"}
+    assert 0 < result["seconds"]["training"] < result["seconds"]["total"]
+    environment = json.loads((finished / "environment.json").read_text())
+    assert environment["precision"] == "float64"
+    assert environment["seed"] == 5
+    assert environment["packages"]["jax"]
+
+
+def test_history_has_losses_gates_and_error(finished):
+    table = rows(finished)
+    steps = [int(row["step"]) for row in table]
+    assert steps == sorted(steps)
+    assert steps[-1] == 440
+    columns = {"seconds", "stage", "loss_total", "loss_residual", "loss_initial", "loss_penalty"}
+    assert table[0].keys() >= columns | {"phi_alpha_1", "phi_beta_1", "rel_l2_u"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_stopped_run_resumes_to_the_same_bits(finished, tmp_path, number):
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "hyrespinn", "solve", *ARGUMENTS, "--out", str(out)]
+    process = subprocess.Popen([*command, *ASSIGNMENTS], env=dict(os.environ))
+    checkpoint, begin = out / "checkpoint" / "state.npz", time.monotonic()
+    while not (checkpoint.exists() and len(rows(out)) >= 3):
+        assert time.monotonic() - begin < 300
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(number)
+    code = process.wait(timeout=120)
+    if number != signal.SIGKILL:
+        assert code == 128 + number
+        assert json.loads((out / "result.json").read_text())["status"] == "interrupted"
+    assert len(rows(out)) < len(rows(finished))
+    assert cli.main(["resume", str(out), "--quiet"]) == 0
+    assert bits(out) == bits(finished)
+    kept = [(r["step"], r["loss_total"], r["rel_l2_u"]) for r in rows(out)]
+    assert kept == [(r["step"], r["loss_total"], r["rel_l2_u"]) for r in rows(finished)]
+    assert json.loads((out / "result.json").read_text())["status"] == "completed"
+
+
+def test_a_run_stopped_by_its_time_limit_resumes(finished, tmp_path):
+    out = tmp_path / "run"
+    limited = ["solve", *ARGUMENTS, "--out", str(out), "--max-seconds", "0.001", *ASSIGNMENTS]
+    assert cli.main(limited) == 0
+    assert json.loads((out / "result.json").read_text())["status"] == "time_limit"
+    assert cli.main(["resume", str(out), "--quiet", "--max-seconds", "1e9"]) == 0
+    assert bits(out) == bits(finished)
+
+
+def test_a_finished_run_is_not_resumed(finished, capsys):
+    assert cli.main(["resume", str(finished)]) == 2
+    assert "is over (status completed)" in capsys.readouterr().err
+
+
+def test_a_damaged_checkpoint_is_named(finished, tmp_path, capsys):
+    out = copy_unfinished(finished, tmp_path)
+    state = out / "checkpoint" / "state.npz"
+    state.write_bytes(state.read_bytes()[:-2000])
+    assert cli.main(["resume", str(out)]) == 2
+    assert "is damaged" in capsys.readouterr().err
+
+
+def test_a_flipped_byte_in_a_checkpoint_is_noticed(finished, tmp_path, capsys):
+    out = copy_unfinished(finished, tmp_path)
+    state = out / "checkpoint" / "state.npz"
+    data = bytearray(state.read_bytes())
+    data[len(data) // 2] ^= 1
+    state.write_bytes(data)
+    assert cli.main(["resume", str(out)]) == 2
+    assert "is damaged" in capsys.readouterr().err
+
+
+def test_a_checkpoint_of_another_problem_is_refused(finished, tmp_path, capsys):
+    out = copy_unfinished(finished, tmp_path)
+    config = json.loads((out / "config.json").read_text())
+    config["problem_parameters"]["epsilon"] = 0.5
+    (out / "config.json").write_text(json.dumps(config))
+    assert cli.main(["resume", str(out)]) == 2
+    assert "belongs to another problem" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"problem": "heat"}'])
+def test_a_damaged_configuration_is_named(tmp_path, capsys, content):
+    (tmp_path / "config.json").write_text(content)
+    assert cli.main(["resume", str(tmp_path)]) == 2
+    assert str(tmp_path) in capsys.readouterr().err.replace("\n", "")
+
+
+def test_an_existing_directory_is_not_overwritten(finished, capsys):
+    before = (finished / "result.json").read_bytes()
+    assert cli.main(["solve", *ARGUMENTS, "--out", str(finished)]) == 2
+    message = capsys.readouterr().err
+    assert "exists already" in message
+    assert "allen-cahn-dirichlet" in message
+    assert (finished / "result.json").read_bytes() == before
+
+
+def test_a_full_disk_does_not_end_a_training(tmp_path, monkeypatch):
+    """A checkpoint that cannot be written is a warning; the run goes on and is saved at its end."""
+
+    def full(*_):
+        raise hp.UserError("Cannot write state.npz: No space left on device.")
+
+    monkeypatch.setattr("hyrespinn.experiments.run_directory.save_state", full)
+    settings = {**TINY, "train.checkpoint_seconds": 0.0, "train.ssbroyden_steps": 0}
+    solution = hp.solve(Heat(), out=tmp_path / "run", progress=False, settings=settings)
+    assert solution.result["status"] == "completed"
+    assert (tmp_path / "run" / "solution.hyres").is_file()
+
+
+def test_own_problems_can_be_resumed_too(tmp_path):
+    settings = {**TINY, "train.ssbroyden_steps": 0}
+    whole = hp.solve(Heat(nu=0.1), out=tmp_path / "a", progress=False, settings=settings)
+    hp.solve(Heat(nu=0.1), out=tmp_path / "b", progress=False, settings=settings, max_seconds=1e-9)
+    again = hp.resume(tmp_path / "b", progress=False, max_seconds=1e9)
+    assert again.problem.nu == 0.1
+    assert again.result["losses"] == whole.result["losses"]
+
+
+def copy_unfinished(finished: Path, tmp_path: Path) -> Path:
+    import shutil
+
+    out = tmp_path / "copy"
+    shutil.copytree(finished, out)
+    (out / "result.json").unlink()
+    assert RunDirectory.open(out)[1].seed == 5
+    return out

@@ -1,0 +1,116 @@
+"""Training: bitwise repeatable, stops for the reason it names, survives NaN, ignores the reference."""
+
+from __future__ import annotations
+
+import hyrespinn as hp
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from helpers import TINY, Heat
+
+
+def solve(problem=None, **options):
+    settings = {**TINY, **options.pop("settings", {})}
+    return hp.solve(problem or Heat(), progress=False, settings=settings, **options)
+
+
+def parameters(solution):
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(solution.model)]
+
+
+def assert_same_bits(a, b):
+    for x, y in zip(parameters(a), parameters(b), strict=True):
+        assert x.tobytes() == y.tobytes()
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return solve(seed=3)
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_does_not(plain):
+    assert_same_bits(plain, solve(seed=3))
+    other = solve(seed=4)
+    assert any((x != y).any() for x, y in zip(parameters(plain), parameters(other), strict=True))
+
+
+def test_the_reference_has_no_influence(plain):
+    blind = solve(seed=3, reference=False)
+    assert_same_bits(plain, blind)
+    assert plain.result["rel_l2"] is not None
+    assert blind.result["rel_l2"] is None
+    assert blind.result["steps"] == plain.result["steps"]
+
+
+def test_training_lowers_the_error(plain):
+    assert plain.result["rel_l2"]["u"] < 0.05
+    assert plain.result["status"] == "completed"
+    assert plain.result["steps"] == 80
+
+
+def test_importing_and_solving_change_no_global_setting(plain):
+    assert not jax.config.jax_enable_x64
+    assert jnp.ones(1).dtype == jnp.float32
+    assert plain(t=0.5, x=0.5).dtype == np.float64
+
+
+def test_float32_by_choice():
+    single = solve(precision="float32", settings={"train.ssbroyden_steps": 10})
+    assert single.result["precision"] == "float32"
+    assert all(leaf.dtype == np.float32 for leaf in parameters(single))
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "status"),
+    [
+        ({"train.target_loss": 1e9}, {}, "target"),
+        ({"train.relative_target": 1e9}, {}, "target"),
+        ({}, {"max_seconds": 1e-6}, "time_limit"),
+        ({"train.patience": 1, "train.ssbroyden_steps": 2000}, {}, "stalled"),
+    ],
+)
+def test_stops_and_says_why(settings, options, status):
+    result = solve(settings=settings, **options).result
+    assert result["status"] == status
+    assert result["message"]
+    assert result["steps"] < 2000
+
+
+class Explosive(Heat):
+    """Finite at first; NaN as soon as the field leaves a narrow band."""
+
+    limit: float = 3.0
+
+    def residual(self, u, p):
+        return u.t - self.nu * u.xx + 0 * jnp.sqrt(self.limit - jnp.abs(u.value))
+
+
+def test_divergence_ends_with_the_last_good_solution():
+    settings = {"train.adam_rate": 1e8, "train.adam_warmup": 0, "train.ssbroyden_steps": 0}
+    solution = solve(Explosive(), settings=settings)
+    assert solution.result["status"] == "diverged"
+    assert "smaller" in solution.result["message"]
+    assert np.isfinite(solution(t=0.5, x=np.linspace(0, 1, 5))).all()
+
+
+def test_a_rate_that_is_too_high_is_mended(capsys):
+    """Rolled back to the last good state, a smaller step gets through."""
+    settings = {"train.adam_rate": 20.0, "train.adam_warmup": 0, "train.ssbroyden_steps": 0}
+    result = hp.solve(Explosive(), settings={**TINY, **settings}).result
+    assert "back to the last good state" in capsys.readouterr().out.replace("\n", " ")
+    assert result["status"] == "completed"
+    assert np.isfinite(result["losses"]["total"])
+
+
+def test_one_point_in_a_batch_is_enough():
+    settings = {"train.points": 1, "train.adam_points": 1, "train.initial_points": 1}
+    result = solve(settings={**settings, "train.ssbroyden_steps": 5}).result
+    assert np.isfinite(result["losses"]["total"])
+
+
+@pytest.mark.parametrize("rule", ["bfgs", "ssbfgs"])
+def test_the_other_quasi_newton_rules_train_too(rule):
+    result = solve(settings={"train.quasi_newton": rule}).result
+    assert result["rel_l2"]["u"] < 0.2
