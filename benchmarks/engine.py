@@ -68,7 +68,7 @@ def training_step(values: Any, assemble: Any, names: tuple[str, ...]) -> Any:
 def measure(precision: str, names: tuple[str, ...]) -> dict[str, float]:
     with jax.enable_x64(precision == "float64"):
         domain = AllenCahnDirichlet.domain
-        inputs = Inputs(domain.bounds, (False, False), 1, 4, domain.spread)
+        inputs = Inputs(domain.bounds, (False, False), 1, 4, domain.spread, domain.cover)
         model = cast(PAPER_MODEL.build(inputs, jax.random.key(0)), precision)
         theta, assemble = flatten(model)
         points = jax.random.uniform(jax.random.key(1), (BATCH, 2), precision) * 2 - 1

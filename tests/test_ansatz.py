@@ -11,6 +11,8 @@ from hyrespinn.derivatives import closure, coordinates, lift
 from hyrespinn.geometry.sampling import uniform
 from hyrespinn.problems.ansatz import build_ansatz
 from hyrespinn.problems.fields import Point
+from hyrespinn.problems.problem import anatomy
+from hyrespinn.solution import inputs_of
 
 LINE = hp.Box(x=(-1.0, 2.0))
 SQUARE = hp.Box(x=(0.0, 2.0), y=(-1.0, 0.5))
@@ -21,6 +23,7 @@ SCENE = hp.TimeBox(t=(0.0, 1.0), x=(0.0, 1.0), y=(0.0, 2.0))
 
 def problem(domain, conditions, fields=("u",)):
     body = {"domain": domain, "fields": fields, "conditions": lambda self: list(conditions)}
+    body["residual"] = lambda self, u, *rest: u.x
     return type("Made", (hp.Problem,), body)()
 
 
@@ -186,3 +189,15 @@ def test_two_fields_keep_their_own_conditions(x64):
     np.testing.assert_allclose(v[:2], 3.0, atol=1e-14)
     assert abs(v[2] - 3.0) > 1e-3
     np.testing.assert_array_equal(w, raw(points)[:, 2])
+
+
+@pytest.mark.parametrize("data", [0.0, wave], ids=["zero", "function"])
+def test_a_solution_on_a_square_can_be_evaluated(data, x64):
+    """A :class:`Solution` makes its ansatz itself, when it is first called."""
+    made = problem(SQUARE, [hp.Dirichlet(data)])
+    config = hp.HyResPINNConfig(width=3, centers=3)
+    model = config.build(inputs_of(made, anatomy(made), True), jax.random.key(0))
+    solution = hp.Solution(made, model, "hyrespinn", config, "float64", True)
+    x, y = np.array([0.0, 2.0, 1.0]), np.array([0.2, 0.1, 0.5])
+    expected = wave(Point(jnp.stack([x, y], axis=1), ("x", "y"))) if callable(data) else 0.0
+    np.testing.assert_allclose(solution(x=x, y=y), expected, atol=1e-13)

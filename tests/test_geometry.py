@@ -97,10 +97,15 @@ def test_spread_points_are_well_apart(count, dimension):
         assert pdist(points).min() > 2 * pdist(random).min()
 
 
-def test_many_spread_points_are_exactly_as_many():
-    points = DOMAINS["rectangle"].spread(2500, np.random.default_rng(0))
-    assert points.shape == (2500, 2)
+@pytest.mark.parametrize("count", [1, 2, 100, 2500])
+def test_covering_points_are_even_and_exactly_as_many(count):
+    points = DOMAINS["rectangle"].cover(count, np.random.default_rng(0))
+    assert points.shape == (count, 2)
     assert np.all(DOMAINS["rectangle"].contains(points))
+    if count > 2:
+        unit = (points - [0.1, -2.0]) / [0.2, 7.0]
+        random = np.random.default_rng(1).random((count, 2))
+        assert qmc.discrepancy(np.clip(unit, 0, 1)) < 0.5 * qmc.discrepancy(random)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3])

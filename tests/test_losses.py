@@ -32,12 +32,8 @@ def objective(
     residual, conditions, domain=LINE, fields=("u",), exact=False, counts=(24, 10, 12), config=None
 ):
     """The objective of a problem made for one test, and the parameters of its network."""
-    body = {
-        "domain": domain,
-        "fields": fields,
-        "residual": lambda self, *arguments: residual(*arguments),
-        "conditions": lambda self: list(conditions),
-    }
+    body = {"domain": domain, "fields": fields, "conditions": lambda self: list(conditions)}
+    body["residual"] = lambda self, *arguments: residual(*arguments)
     problem = type("Made", (hp.Problem,), body)()
     with jax.enable_x64(True):
         found = anatomy(problem)
@@ -45,28 +41,17 @@ def objective(
         if config is not None:
             model = config.build(inputs_of(problem, found, exact), jax.random.key(0))
             theta, assemble = flatten(cast(model, "float64"))
-        made = Objective(
-            problem,
-            found,
-            assemble,
-            counts=Counts(*counts),
-            weights=Weights(2.0, 30.0, 40.0),
-            sampler=uniform,
-            dtype=jnp.dtype("float64"),
-            exact=exact,
-        )
+        sampling = {"sampler": uniform, "dtype": jnp.dtype("float64"), "counts": Counts(*counts)}
+        weights = Weights(2.0, 30.0, 40.0)
+        made = Objective(problem, found, assemble, weights=weights, exact=exact, **sampling)
     return made, theta
-
-
-def start(p):
-    return jnp.sin(p.x) * p.y
 
 
 @cache
 def everything():
     """One problem with every kind of condition, all of them left to the loss."""
     conditions = [
-        hp.Initial(start, "u"),
+        hp.Initial(lambda p: jnp.sin(p.x) * p.y, "u"),
         hp.Initial(0.5, "v", derivative="t", weight=7.0),
         hp.Dirichlet(lambda p: p.t * p.y, "x.min", "u"),
         hp.Neumann(lambda p: p.t + p.nx, ("x.max", "y"), "v", weight=0.5),
@@ -152,22 +137,16 @@ def test_the_total_is_the_weighted_sum_and_the_penalty(x64):
     assert set(losses) == {*weights, "penalty", "total"}
 
 
-def test_points_lie_where_their_condition_holds(x64):
-    made, _ = everything()
-    samples = made.draw(KEY)
-    assert {k: len(s.points) for k, s in samples.items()} == {
-        "interior": 24, "initial_u": 10, "initial_v_t": 10, "dirichlet_u": 12, "neumann_v": 12,
-        "robin": 12, "boundary": 12, "periodic_y": 12, "meanvalue_v": 24}  # fmt: skip
-    for name, axis, value in (("initial_u", 0, 0), ("dirichlet_u", 1, 0), ("periodic_y", 2, -1)):
-        np.testing.assert_array_equal(samples[name].points[:, axis], value)
-
-
-def test_draws_follow_their_key_alone(x64):
+def test_draws_follow_their_key_and_lie_where_the_condition_holds(x64):
     made, _ = everything()
     one, again, other = made.draw(KEY), made.draw(KEY), made.draw(jax.random.key(6))
+    counts = {"interior": 24, "initial_u": 10, "initial_v_t": 10, "meanvalue_v": 24}
     for name, samples in one.items():
+        assert len(samples.points) == counts.get(name, 12)
         np.testing.assert_array_equal(samples.points, again[name].points)
         assert not np.array_equal(samples.points, other[name].points)
+    for name, axis, value in (("initial_u", 0, 0), ("dirichlet_u", 1, 0), ("periodic_y", 2, -1)):
+        np.testing.assert_array_equal(one[name].points[:, axis], value)
 
 
 @pytest.mark.parametrize("conditions", [

@@ -23,12 +23,8 @@ MOVIE = hp.TimeBox(t=(0.0, 1.0), x=(0.0, 1.0))
 
 def problem(residual, domain=LINE, fields=("u",), conditions=()):
     """A problem of a class made for one test; ``residual(*fields, p)`` needs no self."""
-    body = {
-        "domain": domain,
-        "fields": fields,
-        "residual": lambda self, *arguments: residual(*arguments),
-        "conditions": lambda self: list(conditions),
-    }
+    body = {"domain": domain, "fields": fields, "conditions": lambda self: list(conditions)}
+    body["residual"] = lambda self, *arguments: residual(*arguments)
     return type("Made", (hp.Problem,), body)()
 
 

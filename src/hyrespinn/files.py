@@ -44,7 +44,7 @@ def save_arrays(file: Any, arrays: Mapping[str, np.ndarray], texts: Mapping[str,
             archive.writestr(name, text)
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+                np.lib.format.write_array(member, np.asarray(array, order="C"), allow_pickle=False)
 
 
 def load_arrays(path: Path, what: str) -> tuple[dict[str, np.ndarray], dict[str, bytes]]:

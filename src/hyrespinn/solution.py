@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -36,6 +37,7 @@ def inputs_of(problem: Problem, found: Anatomy, exact: bool) -> Inputs:
         outputs=len(problem.fields),
         order=found.order,
         spread=problem.domain.spread,
+        cover=problem.domain.cover,
     )
 
 
@@ -205,22 +207,20 @@ def problem_spec(problem: Problem) -> dict[str, Any]:
 
 
 def pickle_problem(problem: Problem) -> bytes:
-    """One's own problem with its code, so that another process needs no file of it."""
-    module = _module_of(problem)
-    by_value = module is not None and module.__name__.startswith("hyrespinn_user_")
-    if by_value:
+    """One's own problem with the code of its classes, so that another process needs no file."""
+    names = {cls.__module__ for cls in type(problem).__mro__}
+    own = [
+        sys.modules[name]
+        for name in names - {"builtins", "__main__"}
+        if name.partition(".")[0] != __package__ and name in sys.modules
+    ]
+    for module in own:
         cloudpickle.register_pickle_by_value(module)
     try:
         return cloudpickle.dumps(problem)
     finally:
-        if by_value:
+        for module in own:
             cloudpickle.unregister_pickle_by_value(module)
-
-
-def _module_of(problem: Problem) -> Any:
-    import sys
-
-    return sys.modules.get(type(problem).__module__)
 
 
 def problem_from(spec: Mapping[str, Any], pickled: bytes | None) -> Problem:

@@ -14,8 +14,6 @@ from ..errors import UserError, unknown
 from ..problems.problem import Problem
 from ..solution import problem_spec
 
-Precision = Literal["float64", "float32"]
-
 
 @dataclass(frozen=True)
 class TrainConfig:
@@ -71,7 +69,7 @@ class RunConfig:
     train: TrainConfig
     preset: str = "fast"
     seed: int = 0
-    precision: Precision = "float64"
+    precision: str = "float64"
     max_seconds: float | None = None
 
     def to_json(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import UserError, unknown
 from ..nn import HyResPINNConfig, model_named
 from ..problems.problem import Problem
-from .config import Precision, RunConfig, TrainConfig
+from .config import RunConfig, TrainConfig
 
 Settings = tuple[Any, TrainConfig]
 
@@ -68,7 +68,7 @@ def configure(
     model: str = "hyrespinn",
     preset: str = "fast",
     seed: int = 0,
-    precision: Precision = "float64",
+    precision: str = "float64",
     max_seconds: float | None = None,
 ) -> RunConfig:
     """The configuration of a preset for a problem."""

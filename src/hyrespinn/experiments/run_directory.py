@@ -75,7 +75,9 @@ class RunDirectory:
                 precision=content["precision"],
                 max_seconds=content["max_seconds"],
             )
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
+        except UserError as error:
+            raise UserError(f"The run directory {path} cannot be used: {error}") from error
+        except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
             raise UserError(
                 f"The run directory {path} is damaged: config.json cannot be read ({error!r})."
             ) from error

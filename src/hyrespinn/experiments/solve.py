@@ -30,7 +30,7 @@ from ..training.checkpoint import load_state
 from ..training.interrupt import Interrupt
 from ..training.loop import Clock, Outcome, Progress, Stops, Trainer
 from ..training.stages import AdamStage, QuasiNewtonStage, Stage
-from .config import Precision, RunConfig, TrainConfig, with_settings
+from .config import RunConfig, TrainConfig, with_settings
 from .presets import configure
 from .progress import reporter as make_reporter
 from .run_directory import RunDirectory
@@ -42,7 +42,7 @@ def solve(
     model: str = "hyrespinn",
     preset: str = "fast",
     seed: int = 0,
-    precision: Precision = "float64",
+    precision: str = "float64",
     max_seconds: float | None = None,
     out: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,

@@ -89,6 +89,12 @@ class Box(Domain):
         lower, upper = np.asarray(self.bounds).T
         return lower + (upper - lower) * poisson_disk(count, self.dimension, rng)
 
+    def cover(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        lower, upper = np.asarray(self.bounds).T
+        powers = int(np.ceil(np.log2(max(count, 2))))
+        unit = qmc.Sobol(self.dimension, rng=rng).random_base2(powers)[:count]
+        return lower + (upper - lower) * unit
+
     def grid(self, counts: tuple[int, ...], open_axes: tuple[bool, ...]) -> list[np.ndarray]:
         return [
             np.linspace(a, b, n, endpoint=not is_open)
@@ -105,15 +111,12 @@ def poisson_disk(count: int, dimension: int, rng: np.random.Generator) -> np.nda
     """``count`` well-spread points of the unit cube (Poisson-disk sampling).
 
     The radius is found by bisection: the largest one with which the cube still holds ``count``
-    points. From a few thousand points on, a Sobol sequence is as even and much cheaper.
+    points.
 
     >>> poisson_disk(32, 2, np.random.default_rng(0)).shape
     (32, 2)
     """
     seed = int(rng.integers(2**32))
-    if count > 2000:
-        exponent = int(np.ceil(np.log2(count)))
-        return qmc.Sobol(dimension, rng=np.random.default_rng(seed)).random_base2(exponent)[:count]
     if count == 1:
         return np.full((1, dimension), 0.5)
     upper, lower = 1.5 * count ** (-1 / dimension), 0.1 * count ** (-1 / dimension)

@@ -72,5 +72,9 @@ class Domain(ABC):
         """``count`` points with a large minimum distance."""
 
     @abstractmethod
+    def cover(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """``count`` points that cover the domain evenly (a scrambled Sobol sequence)."""
+
+    @abstractmethod
     def grid(self, counts: tuple[int, ...], open_axes: tuple[bool, ...]) -> list[np.ndarray]:
         """Equispaced axes with both ends, or without the right end on an open (periodic) axis."""

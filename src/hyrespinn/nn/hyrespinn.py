@@ -98,18 +98,18 @@ class HyResPINNConfig:
         lift_key, head_key, *block_keys = jax.random.split(key, 2 + self.blocks)
         lift = Dense(embedding.size, self.width, lift_key)
         head = MLP(self.width, inputs.outputs, self.width, self.head_depth, head_key)
-        # Features that enter each block, at spread points: their clusters are the inner centres.
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
-        entering = embedding(jnp.asarray(inputs.spread(32 * self.centers, rng)))
-        hidden, blocks = lift(entering), []
-        for i, block_key in enumerate(block_keys):
-            if i == 0:
-                start = embedding(jnp.asarray(inputs.spread(self.centers, rng)))
-            else:
-                start = initialise.k_means(np.asarray(entering), self.centers, rng)
-            blocks.append(self._block(np.asarray(start), block_key))
-            hidden = blocks[-1](entering, hidden)
-            entering = hidden
+        first = embedding(jnp.asarray(inputs.spread(self.centers, rng)))
+        blocks = [self._block(np.asarray(first), block_keys[0])]
+        # The clusters of the features that enter a block are its centres (decision D12).
+        entering = hidden = None
+        for block_key in block_keys[1:]:
+            if entering is None:
+                entering = embedding(jnp.asarray(inputs.cover(32 * self.centers, rng)))
+                hidden = lift(entering)
+            entering = hidden = blocks[-1](entering, hidden)
+            centers = initialise.k_means(np.asarray(hidden), self.centers, rng)
+            blocks.append(self._block(centers, block_key))
         return HyResPINN(embedding, lift, blocks, head, self.lambda_g)
 
     def _block(self, centers: np.ndarray, key: Array) -> HybridBlock:

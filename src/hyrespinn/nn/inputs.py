@@ -12,7 +12,8 @@ import numpy as np
 class Inputs:
     """The shape of a problem as a network sees it: nothing of its equation but the order.
 
-    ``spread(count, rng)`` gives well-spread points of the domain, for initial centres.
+    ``spread(count, rng)`` gives points of the domain far from each other, for initial centres;
+    ``cover(count, rng)`` many points that cover it evenly, cheaply.
     """
 
     bounds: tuple[tuple[float, float], ...]
@@ -20,3 +21,4 @@ class Inputs:
     outputs: int
     order: int
     spread: Callable[[int, np.random.Generator], np.ndarray]
+    cover: Callable[[int, np.random.Generator], np.ndarray]

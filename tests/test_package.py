@@ -1,0 +1,109 @@
+"""The package as a whole: one direction of imports, documents that run, no global settings."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "hyrespinn"
+
+# Each row imports only from rows above it.
+ROWS = [
+    ["errors", "metrics", "files"],
+    ["derivatives"],
+    ["geometry"],
+    ["nn"],
+    ["problems"],
+    ["references"],
+    ["losses"],
+    ["optim"],
+    ["training"],
+    ["plots"],
+    ["solution"],
+    ["experiments"],
+    ["cli"],
+]
+ROW = {name: i for i, names in enumerate(ROWS) for name in names}
+
+
+def imported(path: Path) -> set[str]:
+    """The top-level modules of the package that a file imports."""
+    depth = len(path.relative_to(SOURCE).parts)
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        # `from ..` inside a folder, `from .` at the top: both reach the top level.
+        if isinstance(node, ast.ImportFrom) and node.level == depth:
+            names = [node.module] if node.module else [alias.name for alias in node.names]
+            found |= {name.split(".")[0] for name in names}
+    return found - {"__version__"}
+
+
+@pytest.mark.parametrize(
+    "path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE))
+)
+def test_imports_go_one_way(path):
+    own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    if own in ("__init__", "__main__"):
+        return
+    for name in imported(path):
+        assert ROW[name] <= ROW[own], f"{own} may not import {name}"
+
+
+def test_every_module_is_in_the_table():
+    modules = {p.name.removesuffix(".py") for p in SOURCE.iterdir() if not p.name.startswith("_")}
+    assert modules - {"py.typed"} == set(ROW)
+
+
+def test_the_code_of_the_readme_is_the_example():
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    example = (ROOT / "examples" / "heat.py").read_text()
+    assert example in blocks
+    assert len(example.splitlines()) <= 20
+
+
+def test_the_example_from_a_cold_start(tmp_path):
+    """As a user runs it: a script, in a fresh process; then its own answer is checked."""
+    code = (
+        "import runpy, sys, numpy as np\n"
+        f"names = runpy.run_path({str(ROOT / 'examples' / 'heat.py')!r}, run_name='__main__')\n"
+        "solution = names['solution']\n"
+        "t, x = np.linspace(0, 1, 101)[:, None], np.linspace(0, 1, 101)[None]\n"
+        "np.save('u.npy', solution(t=t, x=x))\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=500
+    )
+    assert run.returncode == 0, run.stderr
+    t, x = np.linspace(0, 1, 101)[:, None], np.linspace(0, 1, 101)[None]
+    exact = np.exp(-(np.pi**2) * 0.05 * t) * np.sin(np.pi * x)
+    error = np.linalg.norm(np.load(tmp_path / "u.npy") - exact) / np.linalg.norm(exact)
+    assert error <= 1e-4
+    assert (tmp_path / "heat.png").is_file()
+
+
+def test_importing_changes_no_jax_setting():
+    code = (
+        "import jax; before = dict(jax.config.values); import hyrespinn, hyrespinn.cli;"
+        "assert dict(jax.config.values) == before"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_fast_preset_solves_allen_cahn(seed):
+    """The main job: 5e-4 within 240 s of training on two cores."""
+    import hyrespinn as hp
+
+    problem = hp.problems.AllenCahnDirichlet()
+    result = hp.solve(problem, seed=seed, progress=False).result
+    assert result["rel_l2"]["u"] <= 5e-4
+    assert result["seconds"]["training"] <= 240
