@@ -7,9 +7,12 @@ from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import Float
 
 
-def relative_l2(prediction: np.ndarray, reference: np.ndarray) -> float:
+def relative_l2(
+    prediction: Float[np.ndarray, "*shape"], reference: Float[np.ndarray, "*shape"]
+) -> float:
     """``‖u − u*‖₂ / ‖u*‖₂`` over all points and times.
 
     >>> relative_l2(np.array([1.0, 1.0]), np.array([1.0, 0.0]))

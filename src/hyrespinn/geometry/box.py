@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jaxtyping import Bool, Float
 from scipy.stats import qmc
 
 from ..errors import UserError
@@ -54,16 +55,20 @@ class Box(Domain):
         size = jnp.asarray([b - a for a, b in self.bounds], unit.dtype)
         return lower + size * unit
 
-    def interior(self, key: Array, count: int, sampler: Sampler, dtype: Any) -> Array:
+    def interior(
+        self, key: Array, count: int, sampler: Sampler, dtype: Any
+    ) -> Float[Array, "{count} {self.dimension}"]:
         return self._scale(sampler(key, count, self.dimension, dtype))
 
-    def initial(self, key: Array, count: int, sampler: Sampler, dtype: Any) -> Array:
+    def initial(
+        self, key: Array, count: int, sampler: Sampler, dtype: Any
+    ) -> Float[Array, "{count} {self.dimension}"]:
         free = sampler(key, count, self.dimension - 1, dtype)
         return self._scale(jnp.concatenate([jnp.zeros((count, 1), dtype), free], axis=1))
 
     def boundary(
         self, key: Array, count: int, pieces: tuple[str, ...], sampler: Sampler, dtype: Any
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Float[Array, "{count} d"], Float[Array, "{count} d"]]:
         points, normals = [], []
         shares = np.diff(np.linspace(0, count, len(pieces) + 1).astype(int))
         for i, (piece, share) in enumerate(zip(pieces, shares, strict=True)):
@@ -80,16 +85,16 @@ class Box(Domain):
             normals.append(outward.at[:, axis].set(2 * side - 1))
         return jnp.concatenate(points), jnp.concatenate(normals)
 
-    def contains(self, points: np.ndarray) -> np.ndarray:
+    def contains(self, points: Float[np.ndarray, "*n d"]) -> Bool[np.ndarray, "*n"]:
         lower, upper = np.asarray(self.bounds).T
         slack = 1e-9 * (upper - lower)
         return np.all((points >= lower - slack) & (points <= upper + slack), axis=-1)
 
-    def spread(self, count: int, rng: np.random.Generator) -> np.ndarray:
+    def spread(self, count: int, rng: np.random.Generator) -> Float[np.ndarray, "{count} _"]:
         lower, upper = np.asarray(self.bounds).T
         return lower + (upper - lower) * poisson_disk(count, self.dimension, rng)
 
-    def cover(self, count: int, rng: np.random.Generator) -> np.ndarray:
+    def cover(self, count: int, rng: np.random.Generator) -> Float[np.ndarray, "{count} _"]:
         lower, upper = np.asarray(self.bounds).T
         powers = int(np.ceil(np.log2(max(count, 2))))
         unit = qmc.Sobol(self.dimension, rng=rng).random_base2(powers)[:count]
@@ -107,7 +112,9 @@ def TimeBox(t: tuple[float, float], **sides: tuple[float, float]) -> Box:
     return Box(_time=True, t=t, **sides)
 
 
-def poisson_disk(count: int, dimension: int, rng: np.random.Generator) -> np.ndarray:
+def poisson_disk(
+    count: int, dimension: int, rng: np.random.Generator
+) -> Float[np.ndarray, "{count} _"]:
     """``count`` well-spread points of the unit cube (Poisson-disk sampling).
 
     The radius is found by bisection: the largest one with which the cube still holds ``count``

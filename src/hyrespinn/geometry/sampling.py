@@ -8,11 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jaxtyping import Float
 
 from ..errors import unknown
 
 
-def kronecker(key: Array, count: int, dimension: int, dtype: jnp.dtype) -> Array:
+def kronecker(
+    key: Array, count: int, dimension: int, dtype: jnp.dtype
+) -> Float[Array, "{count} {dimension}"]:
     """A low-discrepancy sequence with a random shift: ``frac(shift + i·α)``.
 
     ``α_k = g⁻ᵏ`` with ``g`` the root of ``g^(d+1) = g + 1``, the generalised golden ratio. Each
@@ -27,7 +30,9 @@ def kronecker(key: Array, count: int, dimension: int, dtype: jnp.dtype) -> Array
     return (jnp.asarray(steps, dtype) + shift) % 1
 
 
-def uniform(key: Array, count: int, dimension: int, dtype: jnp.dtype) -> Array:
+def uniform(
+    key: Array, count: int, dimension: int, dtype: jnp.dtype
+) -> Float[Array, "{count} {dimension}"]:
     """Independent uniform points."""
     return jax.random.uniform(key, (count, dimension), dtype)
 

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jaxtyping import Float
 
 from ..problems.ansatz import Ansatz, build_ansatz
 from ..problems.conditions import Initial, Periodic
@@ -90,7 +91,7 @@ class Objective:
             vectors |= term.residuals(solution, samples[term.name])
         return vectors
 
-    def losses(self, theta: Array, samples: SampleSet) -> dict[str, Array]:
+    def losses(self, theta: Float[Array, " n"], samples: SampleSet) -> dict[str, Float[Array, ""]]:
         """The mean squares by name, without weights, the penalty, and the weighted ``total``."""
         model = self.assemble(theta)
         solution = partial(self.ansatz, model)
@@ -106,7 +107,7 @@ class Objective:
             total = total + parts["penalty"]
         return {"total": total, **parts}
 
-    def value(self, theta: Array, samples: SampleSet) -> Array:
+    def value(self, theta: Float[Array, " n"], samples: SampleSet) -> Float[Array, ""]:
         return self.losses(theta, samples)["total"]
 
     def value_and_grad(self, samples: SampleSet) -> Callable[[Array], tuple[Array, Array]]:

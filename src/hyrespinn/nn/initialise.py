@@ -5,11 +5,14 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from jaxtyping import Float
 from scipy.cluster.vq import kmeans2
 from scipy.spatial.distance import pdist, squareform
 
 
-def k_means(features: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+def k_means(
+    features: Float[np.ndarray, "n d"], count: int, rng: np.random.Generator
+) -> Float[np.ndarray, "{count} d"]:
     """``count`` cluster means of ``(points, features)``; never an empty cluster."""
     if len(features) < count:
         raise ValueError(f"{count} centres need at least as many points; there are {len(features)}")
@@ -19,7 +22,9 @@ def k_means(features: np.ndarray, count: int, rng: np.random.Generator) -> np.nd
     return means
 
 
-def quantile_widths(centers: np.ndarray, quantile: float, factor: float = 1.0) -> np.ndarray:
+def quantile_widths(
+    centers: Float[np.ndarray, "n d"], quantile: float, factor: float = 1.0
+) -> Float[np.ndarray, " n"]:
     """One width for each centre: a quantile of its distances to the other centres.
 
     ``quantile`` near 0 is the nearest neighbour, 0.5 the median distance; ``factor`` scales it.

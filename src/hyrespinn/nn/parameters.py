@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.flatten_util import ravel_pytree
+from jaxtyping import Float
 
 
 class Fixed(eqx.Module):
@@ -30,7 +31,7 @@ def _is_fixed(node: Any) -> bool:
     return isinstance(node, Fixed)
 
 
-def flatten(model: Any) -> tuple[Array, Callable[[Array], Any]]:
+def flatten(model: Any) -> tuple[Float[Array, " n"], Callable[[Array], Any]]:
     """The trained parameters as one vector, and the model as a function of such a vector.
 
     >>> theta, assemble = flatten({"w": jnp.ones((2, 2)), "c": Fixed(jnp.zeros(3))})

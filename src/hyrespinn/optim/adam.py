@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import optax
 from jax import Array
+from jaxtyping import Float
 
 from .line_search import ValueAndGrad
 
@@ -30,7 +31,7 @@ def schedule(rate: float, warmup: int, decay: float, decay_steps: int) -> optax.
 _MOMENTS = optax.scale_by_adam(b1=0.9, b2=0.999, eps=1e-8)
 
 
-def start(theta: Array) -> AdamState:
+def start(theta: Float[Array, " n"]) -> AdamState:
     return AdamState(
         theta=theta,
         moments=_MOMENTS.init(theta),

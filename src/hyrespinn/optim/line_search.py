@@ -8,6 +8,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jaxtyping import Float
 
 ValueAndGrad = Callable[[Array], tuple[Array, Array]]
 
@@ -32,11 +33,11 @@ class _Search(NamedTuple):
 
 def strong_wolfe(
     function: ValueAndGrad,
-    theta: Array,
-    value: Array,
-    gradient: Array,
-    direction: Array,
-    first: Array,
+    theta: Float[Array, " n"],
+    value: Float[Array, ""],
+    gradient: Float[Array, " n"],
+    direction: Float[Array, " n"],
+    first: Float[Array, ""],
     *,
     decrease: float = 1e-4,
     curvature: float = 0.9,
@@ -90,7 +91,7 @@ def strong_wolfe(
     )
 
 
-def _inside(low: Array, high: Array) -> Array:
+def _inside(low: Float[Array, 3], high: Float[Array, 3]) -> Float[Array, ""]:
     """The minimum of the cubic through two values and slopes, kept away from both ends."""
     a, fa, da = low
     b, fb, db = high

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jaxtyping import Float
 
 from .line_search import ValueAndGrad, strong_wolfe
 
@@ -92,7 +93,7 @@ RULES: dict[str, Rule] = {
 }
 
 
-def blank(theta: Array) -> QuasiNewtonState:
+def blank(theta: Float[Array, " n"]) -> QuasiNewtonState:
     """The identity at ``theta``, with nothing evaluated yet."""
     zero = jnp.asarray(0)
     return QuasiNewtonState(
@@ -108,7 +109,9 @@ def blank(theta: Array) -> QuasiNewtonState:
     )
 
 
-def start(function: ValueAndGrad, theta: Array, inverse_hessian: Array) -> QuasiNewtonState:
+def start(
+    function: ValueAndGrad, theta: Float[Array, " n"], inverse_hessian: Float[Array, "n n"]
+) -> QuasiNewtonState:
     """The state at ``theta`` under a loss that may be new, keeping a matrix."""
     value, gradient = function(theta)
     return blank(theta)._replace(
@@ -121,8 +124,14 @@ def start(function: ValueAndGrad, theta: Array, inverse_hessian: Array) -> Quasi
 
 
 def update(
-    H: Array, s: Array, y: Array, Hy: Array, sg: Array, a: Array, rule: Rule
-) -> tuple[Array, Callable[[Array, Array], Array]]:
+    H: Float[Array, "n n"],
+    s: Float[Array, " n"],
+    y: Float[Array, " n"],
+    Hy: Float[Array, " n"],
+    sg: Float[Array, ""],
+    a: Float[Array, ""],
+    rule: Rule,
+) -> tuple[Float[Array, "n n"], Callable[[Array, Array], Array]]:
     """The updated matrix, and ``(Hx, x) ↦ H₊x`` for any ``x``, without another pass over it.
 
     ``H₊ = (H − HyyᵀH/yᵀHy + φ(yᵀHy)vvᵀ)/τ + ssᵀ/yᵀs`` with ``v = s/yᵀs − Hy/yᵀHy`` is

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jaxtyping import Float
 
 from ..derivatives import MultiIndex, Taylor, closure, coordinates
 from ..errors import UserError, unknown
@@ -262,8 +263,11 @@ def field_of(problem: Problem, condition: Any) -> str:
 
 
 def residuals_at(
-    problem: Problem, series: Callable[[Taylor], Taylor], anatomy: Anatomy, points: Array
-) -> dict[str, Array]:
+    problem: Problem,
+    series: Callable[[Taylor], Taylor],
+    anatomy: Anatomy,
+    points: Float[Array, "n d"],
+) -> dict[str, Float[Array, " n"]]:
     """The residuals at points, for a solution that maps coordinates to its fields."""
     domain = problem.domain
     values = series(coordinates(points, anatomy.closure))
