@@ -200,7 +200,7 @@ def test_a_problem_without_exact_solution_has_no_reference():
     assert reference_of(Unknown()) is None
 
 
-def test_test_axes_drop_the_right_end_of_periodic_axes_alone():
-    axes = references.test_axes(Pair())
+def test_error_axes_drop_the_right_end_of_periodic_axes_alone():
+    axes = references.error_axes(Pair())
     assert {c: (len(a), a[0], a[-1]) for c, a in axes.items()} == {
         "t": (3, 0, 1), "x": (8, 0, 3.5), "y": (5, 0, 1)}  # fmt: skip

@@ -18,8 +18,11 @@ def relative_l2(
     >>> relative_l2(np.array([1.0, 1.0]), np.array([1.0, 0.0]))
     1.0
     """
-    difference = np.linalg.norm(np.ravel(prediction - reference))
-    return float(difference / np.linalg.norm(np.ravel(reference)))
+    difference = float(np.linalg.norm(np.ravel(prediction - reference)))
+    size = float(np.linalg.norm(np.ravel(reference)))
+    if size == 0:  # nothing to be relative to
+        return 0.0 if difference == 0 else float("inf")
+    return difference / size
 
 
 def efficiencies(error: float, parameters: int, rate: float, seconds: float) -> dict[str, float]:
@@ -67,6 +70,6 @@ def additive_terms(function: Callable[..., Any], *arguments: Any) -> list[np.nda
     narrowed = jaxpr.replace(outvars=traced, debug_info=jaxpr.debug_info.with_unknown_names())
     values = iter(jax.core.eval_jaxpr(narrowed, closed.consts, *jax.tree.leaves(arguments)))
     return [
-        sign * np.asarray(v.val if is_literal else next(values))
+        np.asarray(sign * np.asarray(v.val if is_literal else next(values)))
         for (v, sign), is_literal in zip(leaves, literal, strict=True)
     ]

@@ -23,6 +23,7 @@ from .nn import Inputs, model_named
 from .nn.parameters import cast
 from .plots import plot_fields
 from .problems.ansatz import build_ansatz
+from .problems.conditions import Periodic, embedded
 from .problems.problem import Anatomy, Problem, anatomy, problem_named
 
 FORMAT = 1
@@ -31,9 +32,14 @@ BATCH = 65536
 
 def inputs_of(problem: Problem, found: Anatomy, exact: bool) -> Inputs:
     """What a network must know of this problem."""
+    built_in = {
+        condition.axis
+        for condition in problem.conditions()
+        if isinstance(condition, Periodic) and embedded(condition, exact)
+    }
     return Inputs(
         bounds=problem.domain.bounds,
-        periodic=found.periodic if exact else (False,) * problem.domain.dimension,
+        periodic=tuple(c in built_in for c in problem.domain.coordinates),
         outputs=len(problem.fields),
         order=found.order,
         spread=problem.domain.spread,
@@ -58,7 +64,7 @@ class Solution:
     result: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @cached_property
-    def _fields(self) -> Any:
+    def _ansatz(self) -> Any:
         ansatz, _ = build_ansatz(self.problem, self.exact)
         return ansatz
 
@@ -73,9 +79,10 @@ class Solution:
         """Values or one derivative of all fields at ``(n, d)`` points, batch by batch."""
         if name not in self._compiled:
             index = parse(name, self.problem.domain.coordinates) if name else None
+            ansatz = self._ansatz
 
             def evaluate(model: Any, batch: Any) -> Any:
-                fields = partial(self._fields, model)
+                fields = partial(ansatz, model)
                 if index is None:
                     return fields(batch)
                 return fields(coordinates(batch, closure([index], batch.shape[1])))[index]

@@ -24,7 +24,7 @@ from ..nn.parameters import cast, flatten
 from ..plots import plot_fields, plot_history
 from ..problems.fields import Point, fields_of
 from ..problems.problem import Problem, anatomy, named_residuals
-from ..references import Reference, reference_of, test_axes
+from ..references import Reference, error_axes, reference_of
 from ..solution import Solution, inputs_of
 from ..training.checkpoint import load_state
 from ..training.interrupt import Interrupt
@@ -327,7 +327,7 @@ class Session:
         assert self.directory is not None
         folder = self.directory.figures
         reference = self.reference
-        axes = test_axes(self.config.problem) if reference is None else reference.axes
+        axes = error_axes(self.config.problem) if reference is None else reference.axes
         shown = solution.on_axes(axes) if values is None else values
         title = f"{self.config.problem.name}, {self.config.model}, seed {self.config.seed}"
         known = None if reference is None else reference.values

@@ -12,7 +12,7 @@ from jax import Array
 from jaxtyping import Float
 
 from ..problems.ansatz import Ansatz, build_ansatz
-from ..problems.conditions import Initial, Periodic
+from ..problems.conditions import Initial, Periodic, embedded
 from ..problems.problem import Anatomy, Problem, field_of
 from .terms import Counts, Samples, Series, Term, TermBuilder, Weights, keys_for
 
@@ -52,7 +52,7 @@ class Objective:
         self.batch = batch or counts.interior
 
     def _name(self, condition: Any) -> str:
-        """A column name that says what the term is: ``initial``, ``dirichlet_v``, ``neumann_2``."""
+        """A column name that says what the term is: ``initial``, ``dirichlet_v``, ``neumann#2``."""
         base = type(condition).__name__.lower()
         if getattr(condition, "name", None):
             base = condition.name
@@ -62,8 +62,9 @@ class Objective:
             base += f"_{condition.axis}"
         if isinstance(condition, Initial) and condition.derivative:
             base += f"_{condition.derivative}"
-        taken = {term.name for term in self.terms}
-        candidates = [base, *(f"{base}_{i}" for i in range(2, len(taken) + 3))]
+        taken = {term.name for term in self.terms} | {*self.anatomy.residual_names}
+        taken |= {"residual", "penalty", "total"}
+        candidates = [base, *(f"{base}#{i}" for i in range(2, len(taken) + 3))]
         return next(name for name in candidates if name not in taken)
 
     def solution(self, theta: Array) -> Series:
@@ -132,18 +133,13 @@ class Objective:
         vectors = interior.residuals(self.solution(theta), Samples(candidates)).values()
         size = jnp.sqrt(sum(v**2 for v in vectors))
         density = size**power
-        density = density / jnp.mean(density) + floor
-        # Gumbel noise and the largest k: sampling without replacement. Where the residual is
-        # not finite the density is not either, and the floor alone decides.
-        density = jnp.where(jnp.isfinite(density), density, floor)
+        # Where the residual is not finite, the floor alone decides.
+        density = jnp.where(jnp.isfinite(density), density, 0)
+        density = density / jnp.maximum(jnp.mean(density), jnp.finfo(density.dtype).tiny) + floor
+        # Gumbel noise and the largest k: sampling without replacement.
         score = jnp.log(density) + jax.random.gumbel(third, density.shape, density.dtype)
         chosen = jax.lax.top_k(score, samples[interior.name].points.shape[0])[1]
         return {**samples, interior.name: Samples(candidates[chosen])}
 
 
-def embedded(condition: Periodic, exact: bool) -> bool:
-    """Whether this periodicity is built into the network's input."""
-    return exact if condition.exact is None else condition.exact
-
-
-__all__ = ["Ansatz", "Counts", "Objective", "SampleSet", "Samples", "Weights", "embedded"]
+__all__ = ["Ansatz", "Counts", "Objective", "SampleSet", "Samples", "Weights"]

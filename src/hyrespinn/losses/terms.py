@@ -174,7 +174,7 @@ class TermBuilder:
 
     def _boundary(self, condition: Boundary, name: str) -> Term:
         domain = self.problem.domain
-        used, _ = requested_derivatives(self.problem, condition.residual, normals=True)
+        used, _ = requested_derivatives(self.problem, condition.residual, name, normals=True)
 
         def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
             series = self._values(solution, samples.points, list(used))
@@ -223,5 +223,5 @@ class TermBuilder:
 
 
 def keys_for(key: Array, terms: list[Term]) -> dict[str, Array]:
-    """A key for each term, the same whatever other terms there are."""
+    """A key for each term."""
     return {term.name: jax.random.fold_in(key, i) for i, term in enumerate(terms)}

@@ -18,6 +18,7 @@ import numpy as np
 from jax import Array
 
 from ..derivatives import Taylor, concatenate, lift
+from ..errors import UserError
 from ..geometry import Box
 from .conditions import Condition, Dirichlet, Value, evaluate
 from .fields import Point
@@ -72,22 +73,30 @@ class Ansatz:
         self, faces: dict[tuple[int, int], Value], points: Array, axes: tuple[int, ...]
     ) -> Array:
         """Linear interpolation across all of ``axes`` at once, between faces, edges or corners."""
-        terms: list[tuple[Array, Array, Value]] = [(jnp.ones_like(points[..., :1]), points, 0.0)]
+        # A fixed coordinate becomes a constant column, and not a point moved to the face: data
+        # with an infinite slope across it would otherwise give 0·∞ in the derivatives.
+        free = {c: points[..., i] for i, c in enumerate(self.domain.coordinates)}
+        terms: list[tuple[Array, dict[str, Array], Value]] = [
+            (jnp.ones_like(points[..., 0]), free, 0.0)
+        ]
         for axis in axes:
-            xi = self._unit(points[..., axis : axis + 1], axis)
+            xi = self._unit(points[..., axis], axis)
             sides = [side for side in (0, 1) if (axis, side) in faces]
             shares = [1 - xi, xi] if len(sides) == 2 else [jnp.ones_like(xi)]
+            name = self.domain.coordinates[axis]
             terms = [
-                (weight * share, where.at[..., axis].set(self.domain.bounds[axis][side]),
-                 faces[axis, side])
+                (
+                    weight * share,
+                    {**where, name: jnp.full_like(xi, self.domain.bounds[axis][side])},
+                    faces[axis, side],
+                )
                 for weight, where, _ in terms
                 for side, share in zip(sides, shares, strict=True)
-            ]  # fmt: skip
-        total = jnp.zeros_like(points[..., :1])
+            ]
+        total = jnp.zeros_like(points[..., 0])
         for weight, where, data in terms:
-            point = Point(where, self.domain.coordinates)
-            total = total + weight * evaluate(data, point, where[..., 0])[..., None]
-        return total
+            total = total + weight * evaluate(data, Point.of_columns(where), total)
+        return total[..., None]
 
 
 def _column(x: Any, i: int) -> Any:
@@ -113,6 +122,10 @@ def build_ansatz(problem: Problem, exact: bool) -> tuple[Ansatz, list[Condition]
             continue
         i = problem.fields.index(field_of(problem, condition))
         for piece in domain.expand(condition.on):
+            if domain.face(piece) in faces[i]:
+                raise UserError(
+                    f"{problem.fields[i]} has two Dirichlet conditions on {piece}; keep one."
+                )
             faces[i][domain.face(piece)] = condition.value
         taken.append((condition, i))
     for i in range(len(faces)):

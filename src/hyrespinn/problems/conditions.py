@@ -9,6 +9,8 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
+from ..errors import UserError
+from .calls import call
 from .fields import Point
 
 Value = float | Callable[[Point], Any]
@@ -17,7 +19,12 @@ Value = float | Callable[[Point], Any]
 
 def evaluate(value: Value, point: Point, like: Array) -> Array:
     """The data at these points, with the shape and precision of ``like``."""
-    data = value(point) if callable(value) else value
+    data = call(value, (point,), "p") if callable(value) else value
+    if jnp.shape(data) not in ((), like.shape):
+        raise UserError(
+            f"The data of a condition have shape {jnp.shape(data)}; expected {like.shape}, one number "
+            "for each point, or a single number."
+        )
     return jnp.broadcast_to(jnp.asarray(data, like.dtype), like.shape)
 
 
@@ -89,3 +96,8 @@ class MeanValue(Condition):
     value: float
     field: str | None = None
     weight: float | None = None
+
+
+def embedded(condition: Periodic, exact: bool) -> bool:
+    """Whether this periodicity is built into the network's input, given the preset's choice."""
+    return exact if condition.exact is None else condition.exact

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -13,10 +14,12 @@ from ..derivatives import MultiIndex, Taylor, parse
 from ..errors import UserError
 
 
+@jax.tree_util.register_pytree_node_class
 class Field:
     """A field at a batch of points. Use it as an array; ``u.t``, ``u.xx``, ``u.xy`` are derivatives.
 
-    ``u.laplacian`` is the sum of the second derivatives in space.
+    ``u.laplacian`` is the sum of the second derivatives in space. Functions of jax.numpy take a
+    field; where another function refuses one, give it ``u.value``.
     """
 
     def __init__(
@@ -30,31 +33,53 @@ class Field:
         self._space = space
 
     @property
-    def value(self) -> Array:
+    def value(self) -> Any:
         return self._lookup((0,) * len(self._coordinates))
+
+    def tree_flatten(self) -> tuple[tuple[Any], tuple[Any, ...]]:
+        """A field is its value to JAX, so that compiled functions such as jnp.sin take it."""
+        return (self.value,), (self._coordinates, self._space)
+
+    @classmethod
+    def tree_unflatten(cls, names: tuple[Any, ...], children: Sequence[Any]) -> Field:
+        coordinates, space = names
+
+        def lookup(index: MultiIndex) -> Any:
+            if any(index):
+                raise UserError("Inside a compiled function a field has no derivatives any more.")
+            return children[0]
+
+        return cls(lookup, coordinates, space)
 
     @property
     def laplacian(self) -> Array:
-        return sum(
-            (getattr(self, c * 2) for c in self._space[1:]), start=self.d(self._space[0] * 2)
-        )
+        if not self._space:
+            raise UserError("There is no Laplacian without a coordinate in space.")
+        first, *others = (self.derivative(c * 2) for c in self._space)
+        return sum(others, start=first)
 
-    def d(self, name: str) -> Array:
-        """The derivative of that name, such as ``u.d("xx")``."""
+    def derivative(self, name: str) -> Array:
+        """The derivative of that name, such as ``u.derivative("xx")``."""
         return self._lookup(parse(name, self._coordinates))
 
-    def __getattr__(self, name: str) -> Array:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         if hasattr(jnp.ndarray, name) and not set(name) <= set(self._coordinates):
             return getattr(self.value, name)
-        return self.d(name)
+        return self.derivative(name)
 
     def __jax_array__(self) -> Array:
         return self.value
 
     def __neg__(self) -> Array:
         return -self.value
+
+    def __pos__(self) -> Array:
+        return self.value
+
+    def __bool__(self) -> bool:
+        return bool(self.value)  # fails for more than one point, as an array does
 
     def __abs__(self) -> Array:
         return jnp.abs(self.value)
@@ -78,7 +103,7 @@ for _name in ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv"):
     _forward, _backward = _binary(getattr(operator, _name))
     setattr(Field, f"__{_name}__", _forward)
     setattr(Field, f"__r{_name}__", _backward)
-for _name in ("lt", "le", "gt", "ge"):
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Field, f"__{_name}__", _binary(getattr(operator, _name))[0])
 
 
@@ -90,6 +115,13 @@ class Point:
         self._columns = {c: points[..., i] for i, c in enumerate(coordinates)}
         if normals is not None:
             self._columns |= {f"n{c}": normals[..., i] for i, c in enumerate(coordinates)}
+
+    @classmethod
+    def of_columns(cls, columns: Mapping[str, Array]) -> Point:
+        """A point from its coordinates by name."""
+        point = object.__new__(cls)
+        point._columns = dict(columns)
+        return point
 
     def __getattr__(self, name: str) -> Array:
         if name.startswith("_"):

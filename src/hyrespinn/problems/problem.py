@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import traceback
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 import jax
@@ -17,6 +16,7 @@ from jaxtyping import Float
 from ..derivatives import MultiIndex, Taylor, closure, coordinates
 from ..errors import UserError, unknown
 from ..geometry import Domain
+from .calls import call
 from .conditions import Boundary, Condition, Dirichlet, Initial, MeanValue, Neumann, Periodic
 from .fields import Field, Point, fields_of
 
@@ -54,8 +54,8 @@ class Problem:
         for name, registered in PROBLEMS.items():
             if registered is cls:
                 return name
-        parts = [f"-{c.lower()}" if c.isupper() else c for c in cls.__name__]
-        return "".join(parts).strip("-")
+        words = re.sub(r"(?<=.)(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z]{2})", "-", cls.__name__)
+        return words.lower()
 
     def residual(self, *fields_and_point: Any) -> Any:
         """What is to vanish inside the domain: one array, or several as a tuple or dict.
@@ -129,46 +129,44 @@ class Anatomy:
     requested: tuple[MultiIndex, ...]  # those the residual reads
     residual_names: tuple[str, ...]
     order: int
-    periodic: tuple[bool, ...]  # which coordinates are periodic
 
 
 def requested_derivatives(
-    problem: Problem, function: Callable[..., Any], normals: bool = False
+    problem: Problem, function: Callable[..., Any], what: str = "residual", normals: bool = False
 ) -> tuple[set[MultiIndex], tuple[str, ...]]:
     """The derivatives that ``function(*fields, p)`` reads, and the names of what it returns."""
-    domain = problem.domain
-    used: set[MultiIndex] = set()
-    count = 3
+    by_field, names = _trace(problem, function, what, normals)
+    used = set().union(*by_field.values())
+    if not used:
+        raise UserError(f"The {what} reads no field at all; it must depend on the solution.")
+    return used, names
 
-    def trace(points: Array) -> dict[str, Array]:
-        def lookup(index: MultiIndex) -> Array:
-            used.add(index)
-            return jnp.zeros_like(points[:, 0])
 
-        fields = [Field(lookup, domain.coordinates, domain.space) for _ in problem.fields]
+def _trace(
+    problem: Problem, function: Callable[..., Any], what: str, normals: bool
+) -> tuple[dict[str, set[MultiIndex]], tuple[str, ...]]:
+    """Which derivatives of which field a function reads, found by calling it on three points."""
+    domain, count = problem.domain, 3
+    used: dict[str, set[MultiIndex]] = {name: set() for name in problem.fields}
+    names: list[str] = []
+
+    def trace(points: Array) -> list[Array]:
+        def field(name: str) -> Field:
+            def lookup(index: MultiIndex) -> Array:
+                used[name].add(index)
+                return jnp.zeros_like(points[:, 0])
+
+            return Field(lookup, domain.coordinates, domain.space)
+
         point = Point(points, domain.coordinates, points if normals else None)
-        return named_residuals(_call(problem, function, fields, point), count)
+        arguments = (*(field(name) for name in problem.fields), point)
+        expected = ", ".join((*problem.fields, "p"))
+        vectors = named_residuals(call(function, arguments, expected), count, what)
+        names.extend(vectors)
+        return list(vectors.values())
 
-    points = jax.ShapeDtypeStruct((count, domain.dimension), jnp.zeros(0).dtype)
-    shapes = jax.eval_shape(trace, points)
-    return used, tuple(shapes)
-
-
-def _call(problem: Problem, function: Callable[..., Any], fields: list[Field], point: Point) -> Any:
-    """Call a person's function; what goes wrong in it is told in terms of that function."""
-    try:
-        return function(*fields, point)
-    except UserError:
-        raise
-    except Exception as error:
-        arguments = ", ".join((*problem.fields, "p"))
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        raise UserError(
-            f"{getattr(function, '__qualname__', function)}({arguments}) raised "
-            f"{type(error).__name__}: {error} ({Path(frame.filename).name}, line {frame.lineno}). "
-            "It is called with one argument for each field, then the point, and works on whole "
-            "arrays of points: use jax.numpy, and jnp.where instead of if."
-        ) from error
+    jax.eval_shape(trace, jax.ShapeDtypeStruct((count, domain.dimension), jnp.zeros(0).dtype))
+    return used, tuple(names)
 
 
 def anatomy(problem: Problem) -> Anatomy:
@@ -176,15 +174,11 @@ def anatomy(problem: Problem) -> Anatomy:
     _check_statement(problem)
     domain = problem.domain
     used, names = requested_derivatives(problem, problem.residual)
-    if not used:
-        raise UserError("The residual reads no field at all; it must depend on the solution.")
-    periodic_axes = {c.axis for c in problem.conditions() if isinstance(c, Periodic)}
     return Anatomy(
         closure=closure(used, domain.dimension),
         requested=tuple(sorted(used)),
         residual_names=names,
         order=max(sum(i) for i in used),
-        periodic=tuple(c in periodic_axes for c in domain.coordinates),
     )
 
 
@@ -199,38 +193,26 @@ def _check_statement(problem: Problem) -> None:
     for condition in conditions:
         _check_condition(problem, condition)
     if problem.domain.has_time:
-        started = {field_of(problem, c) for c in conditions if isinstance(c, Initial)}
-        missing = [f for f in problem.fields if f not in started]
-        evolving = _evolving(problem)
-        missing = [f for f in missing if f in evolving]
-        if missing:
-            raise UserError(
-                f"{cls} has a time domain and no initial condition for {', '.join(missing)}; add "
-                "Initial(value) to its conditions."
-            )
+        _check_start(problem, conditions)
 
 
-def _evolving(problem: Problem) -> set[str]:
-    """The fields whose time derivative the residual reads: those that need a start."""
-    domain, found = problem.domain, set()
-    for name in problem.fields:
-
-        def trace(points: Array, name: str = name) -> dict[str, Array]:
-            def lookup_of(field: str) -> Callable[[MultiIndex], Array]:
-                def lookup(index: MultiIndex) -> Array:
-                    if field == name and index[0]:
-                        found.add(name)
-                    return jnp.zeros_like(points[:, 0])
-
-                return lookup
-
-            fields = [Field(lookup_of(f), domain.coordinates, domain.space) for f in problem.fields]
-            return named_residuals(
-                _call(problem, problem.residual, fields, Point(points, domain.coordinates)), 3
-            )
-
-        jax.eval_shape(trace, jax.ShapeDtypeStruct((3, domain.dimension), jnp.zeros(0).dtype))
-    return found
+def _check_start(problem: Problem, conditions: list[Condition]) -> None:
+    """An equation of order m in time for a field needs its first m time derivatives at the start."""
+    by_field, _ = _trace(problem, problem.residual, "residual", normals=False)
+    for name, used in by_field.items():
+        orders = max((index[0] for index in used), default=0)
+        given = {
+            c.derivative
+            for c in conditions
+            if isinstance(c, Initial) and field_of(problem, c) == name
+        }
+        for k in range(orders):
+            if "t" * k not in given:
+                how = f', derivative="{"t" * k}"' if k else ""
+                raise UserError(
+                    f"{type(problem).__name__} has a time domain and no initial condition for "
+                    f"{name}{'_' + 't' * k if k else ''}; add Initial(value{how}) to its conditions."
+                )
 
 
 def _check_condition(problem: Problem, condition: Any) -> None:

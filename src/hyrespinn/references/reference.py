@@ -51,13 +51,14 @@ def reference_for(cls: type[Problem]) -> Callable[[Maker], Maker]:
     return decorate
 
 
-DEFAULT_GRIDS = {1: (1001,), 2: (201, 201), 3: (61, 61, 61), 4: (21, 21, 21, 21)}
+DEFAULT_GRIDS = {1: 1001, 2: 201, 3: 61, 4: 21}
 
 
-def test_axes(problem: Problem) -> dict[str, np.ndarray]:
+def error_axes(problem: Problem) -> dict[str, np.ndarray]:
     """The equispaced axes on which errors are measured; periodic ones without their right end."""
     domain = problem.domain
-    counts = problem.test_grid or DEFAULT_GRIDS[domain.dimension]
+    per_axis = DEFAULT_GRIDS.get(domain.dimension, 11)
+    counts = problem.test_grid or (per_axis,) * domain.dimension
     periodic = {c.axis for c in problem.conditions() if isinstance(c, Periodic)}
     open_axes = tuple(c in periodic for c in domain.coordinates)
     return dict(zip(domain.coordinates, domain.grid(counts, open_axes), strict=True))
@@ -72,7 +73,7 @@ def reference_of(problem: Problem) -> Reference | None:
 
 
 def _exact(problem: Problem) -> Reference | None:
-    axes = test_axes(problem)
+    axes = error_axes(problem)
     with jax.enable_x64(True):
         mesh = np.stack(np.meshgrid(*axes.values(), indexing="ij"), axis=-1)
         result = problem.exact(Point(jnp.asarray(mesh), problem.domain.coordinates))
