@@ -97,9 +97,14 @@ class Taylor:
     def __neg__(self) -> Taylor:
         return self.map(jnp.negative)
 
+    def _check(self, other: Taylor) -> None:
+        if self.indices != other.indices:
+            raise ValueError(f"series of {self.indices} and of {other.indices} do not mix")
+
     def __add__(self, other: Any) -> Taylor:
         if not isinstance(other, Taylor):
             return Taylor({**self.parts, self.zero: self.value + other}, self.indices)
+        self._check(other)
         parts = dict(self.parts)
         for index, part in other.parts.items():
             parts[index] = parts[index] + part if index in parts else part
@@ -108,6 +113,7 @@ class Taylor:
     def __mul__(self, other: Any) -> Taylor:
         if not isinstance(other, Taylor):
             return self.map(lambda part: part * other)
+        self._check(other)
         parts: Parts = {}
         for index in self.indices:
             terms = [
@@ -186,13 +192,28 @@ Derivatives = Callable[[Array, int], Sequence[Array]]
 def compose(derivatives: Derivatives, x: Any) -> Any:
     """``f(x)`` for an elementwise ``f`` whose derivatives are given in closed form.
 
-    Differentiable in reverse mode. The backward pass is written by hand: perturbing ``x`` by
+    A series is differentiable in reverse mode (with respect to parameters), not in forward mode;
+    an array in both, to any order, always through the closed forms. The backward pass is written by hand: perturbing ``x`` by
     ``δ`` changes ``f(x)`` by the product of series ``f'(x)·δ``, so its transpose needs nothing
     but the series of ``f'(x)``, and nothing is stored but the input.
     """
     if not isinstance(x, Taylor):
-        return derivatives(x, 0)[0]
+        return _elementwise(derivatives, 0, x)
     return _compose(derivatives, x)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def _elementwise(derivatives: Derivatives, k: int, x: Array) -> Array:
+    """``f⁽ᵏ⁾(x)`` of an array, whose own derivative is ``f⁽ᵏ⁺¹⁾(x)``."""
+    return derivatives(x, k)[k]
+
+
+@_elementwise.defjvp
+def _elementwise_jvp(
+    derivatives: Derivatives, k: int, primals: tuple[Array], tangents: tuple[Any]
+) -> tuple[Array, Array]:
+    (x,), (tangent,) = primals, tangents
+    return _elementwise(derivatives, k, x), _elementwise(derivatives, k + 1, x) * tangent
 
 
 def _chain(values: Sequence[Array], x: Taylor) -> Parts:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -110,20 +111,22 @@ def _scaled_squares(h: Any, centers: Array, inverse: Array) -> Any:
             total = total + square((coordinate - centers[:, i]) * inverse[:, i])
         return total
     weights = inverse**2
-    expanded = square(h) @ weights.T - h @ (2 * weights * centers).T
-    expanded = expanded + jnp.sum(weights * centers**2, axis=1)
-    return _above_rounding(expanded)
+    squares, offsets = square(h) @ weights.T, jnp.sum(weights * centers**2, axis=1)
+    expanded = squares - h @ (2 * weights * centers).T + offsets
+    return _above_rounding(expanded, squares, offsets)
 
 
 def _column(h: Any, i: int) -> Any:
     return h.feature(slice(i, i + 1)) if isinstance(h, Taylor) else h[..., i : i + 1]
 
 
-def _above_rounding(s: Any) -> Any:
-    """Keep an expanded square above its own rounding error, where a root would be noise."""
-    if not isinstance(s, Taylor):
-        return jnp.maximum(s, 64 * jnp.finfo(s.dtype).eps)
-    return Taylor({**s.parts, s.zero: _above_rounding(s.value)}, s.indices)
+def _above_rounding(s: Any, squares: Any, offsets: Array) -> Any:
+    """Keep an expanded square above the rounding error of its terms, where a root is noise."""
+    if isinstance(s, Taylor):
+        value = _above_rounding(s.value, squares.value, offsets)
+        return Taylor({**s.parts, s.zero: value}, s.indices)
+    floor = 4 * jnp.finfo(s.dtype).eps * jax.lax.stop_gradient(squares + offsets)
+    return jnp.maximum(s, floor)
 
 
 DISTANCES: dict[str, Callable[[Array, int], Distance]] = {

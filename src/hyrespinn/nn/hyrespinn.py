@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from ..derivatives import ACTIVATIONS
 from ..errors import UserError, unknown
 from . import initialise
 from .blocks import HybridBlock
@@ -87,12 +88,21 @@ class HyResPINNConfig:
             ("distance", self.distance, DISTANCES),
             ("gate", self.gate, GATES),
             ("dnn", self.dnn, DNNS),
+            ("activation", self.activation, ACTIVATIONS),
+            ("branches", self.branches, ("hybrid", "rbf", "dnn")),
         ):
             if name not in known:
                 raise unknown(f"model.{what}", name, known)
         for name in ("blocks", "width", "centers", "harmonics"):
             if getattr(self, name) < 1:
                 raise UserError(f"model.{name} must be at least 1, not {getattr(self, name)}.")
+        for name in ("depth", "head_depth", "lambda_g"):
+            if getattr(self, name) < 0:
+                raise UserError(f"model.{name} cannot be negative, and is {getattr(self, name)}.")
+        if not 0 <= self.width_quantile <= 1:
+            raise UserError(f"model.width_quantile is between 0 and 1, not {self.width_quantile}.")
+        if not self.width_factor > 0:
+            raise UserError(f"model.width_factor must be positive, not {self.width_factor}.")
         kernel_named(self.kernel, inputs.order)
         embedding = Embedding(inputs.bounds, inputs.periodic, self.harmonics)
         lift_key, head_key, *block_keys = jax.random.split(key, 2 + self.blocks)

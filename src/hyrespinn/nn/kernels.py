@@ -104,7 +104,10 @@ def _compact(power: int, polynomial: Laurent) -> Callable[[Array, int], list[Arr
             raise UserError(f"a Wendland kernel with (1−r)^{power} has no derivative of order {n}")
         r = _radius(s)
         rest = jnp.maximum(1 - r, 0)
-        return [rest ** (power - k) * _laurent(factor(k), r) for k in range(n + 1)]
+        inside = r < 1  # (1−r)⁰ would be 1 outside the support too
+        return [
+            jnp.where(inside, rest ** (power - k) * _laurent(factor(k), r), 0) for k in range(n + 1)
+        ]
 
     return derivatives
 
