@@ -193,9 +193,11 @@ def compose(derivatives: Derivatives, x: Any) -> Any:
     """``f(x)`` for an elementwise ``f`` whose derivatives are given in closed form.
 
     A series is differentiable in reverse mode (with respect to parameters), not in forward mode;
-    an array in both, to any order, always through the closed forms. The backward pass is written by hand: perturbing ``x`` by
-    ``δ`` changes ``f(x)`` by the product of series ``f'(x)·δ``, so its transpose needs nothing
-    but the series of ``f'(x)``, and nothing is stored but the input.
+    an array in both, to any order, always through the closed forms.
+
+    The backward pass of a series is written by hand: perturbing ``x`` by ``δ`` changes ``f(x)``
+    by the product of series ``f'(x)·δ``, so its transpose needs nothing but the series of
+    ``f'(x)``, and nothing is stored but the input.
     """
     if not isinstance(x, Taylor):
         return _elementwise(derivatives, 0, x)

@@ -23,6 +23,7 @@ class QuasiNewtonState(NamedTuple):
 
     theta: Array
     value: Array
+    decrease: Array  # of the value in the last step; 0 where there was none
     gradient: Array
     inverse_hessian: Array
     direction: Array
@@ -99,6 +100,7 @@ def blank(theta: Float[Array, " n"]) -> QuasiNewtonState:
     return QuasiNewtonState(
         theta=theta,
         value=jnp.zeros((), theta.dtype),
+        decrease=jnp.zeros((), theta.dtype),
         gradient=jnp.zeros_like(theta),
         inverse_hessian=jnp.eye(theta.size, dtype=theta.dtype),
         direction=jnp.zeros_like(theta),
@@ -162,7 +164,10 @@ def step(function: ValueAndGrad, state: QuasiNewtonState, rule: Rule) -> QuasiNe
     slope = jnp.vdot(g, p)
     downhill = jnp.isfinite(slope) & (slope < 0)
     # A fresh matrix knows no scale: begin with a step of length one at most.
-    first = jnp.where(state.fresh, jnp.minimum(1, 1 / jnp.linalg.norm(g)), 1).astype(g.dtype)
+    # Later the last decrease says how far the next one may go (Nocedal and Wright 3.60).
+    likely = jnp.where(state.decrease > 0, jnp.minimum(1, -2.02 * state.decrease / slope), 1)
+    unknown = jnp.minimum(1, 1 / jnp.linalg.norm(g))
+    first = jnp.where(state.fresh, unknown, likely).astype(g.dtype)
     found = strong_wolfe(
         function, state.theta, state.value, g, jnp.where(downhill, p, 0), first,
         evaluations=jnp.where(downhill, 20, 0),
@@ -181,6 +186,7 @@ def step(function: ValueAndGrad, state: QuasiNewtonState, rule: Rule) -> QuasiNe
     return QuasiNewtonState(
         theta=state.theta + s,
         value=jnp.where(success, found.value, state.value),
+        decrease=jnp.where(success, state.value - found.value, 0),
         gradient=jnp.where(success, found.gradient, g),
         inverse_hessian=H,
         direction=jnp.where(success, new_direction, p),
