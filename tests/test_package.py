@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -107,3 +109,16 @@ def test_the_fast_preset_solves_allen_cahn(seed):
     result = hp.solve(problem, seed=seed, progress=False).result
     assert result["rel_l2"]["u"] <= 5e-4
     assert result["seconds"]["training"] <= 240
+
+
+def test_the_tables_of_the_documents_are_those_of_the_results():
+    path = ROOT / "benchmarks" / "tables.py"
+    tables = runpy.run_path(str(path))
+    for page in tables["PAGES"]:
+        assert tables["filled"](page.read_text()) == page.read_text(), f"run python {path}"
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.name)
+def test_the_code_in_the_documents_runs(page):
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        exec(compile(textwrap.dedent(block), str(page), "exec"), {"__name__": page.stem})

@@ -18,8 +18,7 @@ from .experiments.config import RunConfig, parse_assignments, settings, with_set
 from .experiments.loading import load_problem
 from .experiments.predict import predict_file
 from .experiments.presets import PRESETS, configure
-from .experiments.run_directory import RunDirectory
-from .experiments.solve import Session, resume
+from .experiments.solve import resume, solve_configured
 from .files import write_atomically
 from .problems.problem import PROBLEMS
 from .references import reference_of
@@ -138,16 +137,11 @@ def _default_directory(config: RunConfig) -> Path:
 
 def solve_command(options: Any) -> int:
     config = _configuration(options, options.problem)
-    directory = RunDirectory.create(options.out or _default_directory(config), config)
-    session = Session(
-        config, directory, progress=not options.quiet, reference=not options.no_reference
+    out = options.out or _default_directory(config)
+    solution = solve_configured(
+        config, out, progress=not options.quiet, reference=not options.no_reference
     )
-    try:
-        solution = session.run()
-    except UserError:
-        directory.discard_if_empty()
-        raise
-    return report(solution, directory.path, options.quiet)
+    return report(solution, out, options.quiet)
 
 
 def resume_command(options: Any) -> int:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ class RunDirectory:
     def __init__(self, path: Path):
         self.path = path
         self.warning: str | None = None
+        self._begin, self._before = time.perf_counter(), 0.0
         self._rows: list[dict[str, Any]] = []
 
     config = property(lambda self: self.path / "config.json")
@@ -111,13 +113,29 @@ class RunDirectory:
         """A full disk must not end a training: the older checkpoint stays, and a warning is kept."""
         identity = json.loads(self.config.read_text())
         try:
-            save_state(self.state, state, {**meta, "rows": len(self._rows), "config": identity})
+            save_state(
+                self.state,
+                state,
+                {
+                    **meta,
+                    "rows": len(self._rows),
+                    "total_seconds": self.seconds,
+                    "config": identity,
+                },
+            )
             self.warning = None
         except UserError as error:
             self.warning = f"no checkpoint could be written, training goes on: {error}"
 
-    def restore_rows(self, count: int) -> None:
-        """Take up the history at a checkpoint; rows written after it are computed again."""
+    @property
+    def seconds(self) -> float:
+        """Since the run began, the time between two processes left out."""
+        return self._before + time.perf_counter() - self._begin
+
+    def restore(self, meta: Mapping[str, Any]) -> None:
+        """Take up the run at a checkpoint; rows of the history after it are computed again."""
+        self._before = meta["total_seconds"]
+        count = meta["rows"]
         if not count:
             return
         try:

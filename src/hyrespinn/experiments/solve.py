@@ -70,8 +70,26 @@ def solve(
         max_seconds=max_seconds,
     )
     config = with_settings(config, settings or {})
-    directory = None if out is None else RunDirectory.create(Path(out), config)
-    return Session(config, directory, progress=progress, reference=reference).run()
+    return solve_configured(config, out, progress=progress, reference=reference)
+
+
+def solve_configured(
+    config: RunConfig,
+    out: str | Path | None = None,
+    *,
+    progress: bool = True,
+    reference: bool = True,
+) -> Solution:
+    """Run a configuration; a mistake found before anything is computed leaves no directory."""
+    session = Session(config, progress=progress, reference=reference)
+    if out is None:
+        return session.run()
+    session.directory = RunDirectory.create(Path(out), config)
+    try:
+        return session.run()
+    except UserError:
+        session.directory.discard_if_empty()
+        raise
 
 
 def resume(
@@ -88,8 +106,9 @@ def resume(
             f"The run in {path} is over (status {result['status']}); there is nothing to resume."
         )
     meta = directory.check_checkpoint()
-    directory.restore_rows(meta["rows"])
-    session = Session(config, directory, progress=progress, limit=max_seconds)
+    directory.restore(meta)
+    session = Session(config, progress=progress, limit=max_seconds)
+    session.directory = directory
     return session.run(meta)
 
 
@@ -129,14 +148,15 @@ class Session:
     def __init__(
         self,
         config: RunConfig,
-        directory: RunDirectory | None,
         *,
         progress: bool = True,
         reference: bool = True,
         limit: float | None = None,
     ):
         self.begin = time.perf_counter()
-        self.config, self.directory = config, directory
+        self.config = config
+        self.directory: RunDirectory | None = None
+        self.found = anatomy(config.problem)
         self.limit = config.max_seconds if limit is None else limit
         self.with_reference = reference
         self.reporter = make_reporter(progress)
@@ -146,7 +166,6 @@ class Session:
     def run(self, meta: Mapping[str, Any] | None = None) -> Solution:
         config = self.config
         with jax.enable_x64(config.precision == "float64"), Interrupt() as interrupt:
-            self.found = anatomy(config.problem)
             self.reference = reference_of(config.problem) if self.with_reference else None
             key = jax.random.key(config.seed)
             with self.clock.measure("training"):
@@ -173,7 +192,7 @@ class Session:
             restored = self._restore(trainer, theta, meta) if meta else None
             with self.reporter:
                 outcome = trainer.run(theta, restored)
-            return self._finish(objective, outcome, interrupt.signal, meta)
+            return self._finish(objective, outcome, interrupt.signal)
 
     def _model(self, key: Array) -> tuple[Array, Callable[[Array], Any]]:
         config = self.config
@@ -249,7 +268,6 @@ class Session:
         objective: Objective,
         outcome: Outcome,
         signal: int | None,
-        meta: Mapping[str, Any] | None,
     ) -> Solution:
         config = self.config
         solution = Solution(
@@ -270,8 +288,7 @@ class Session:
         if self.directory is not None:
             solution.save(self.directory.solution)
             self._figures(solution, values)
-            before = 0.0 if meta is None else meta["seconds"].get("total", 0.0)
-            result["seconds"]["total"] = before + time.perf_counter() - self.begin
+            result["seconds"]["total"] = self.directory.seconds
             write_json(self.directory.result, result)
             if self.directory.warning:
                 self.reporter.message(f"Warning: {self.directory.warning}")

@@ -224,7 +224,7 @@ class Trainer:
                     break
                 progress.stuck_at = progress.stage_steps
                 state = restart(state)
-            self._should_stop()
+            self._should_stop(stage)
             self._maybe_checkpoint(state)
         self._maybe_checkpoint(state, force=progress.done is not None)
         return state
@@ -232,12 +232,15 @@ class Trainer:
     def _finish(self, status: Status, message: str) -> None:
         self.progress.done, self.message = status, message
 
-    def _should_stop(self) -> None:
+    def _should_stop(self, stage: Stage) -> None:
         progress, stops = self.progress, self.stops
-        if self.interrupted():
-            self._finish("interrupted", "interrupted; go on with `hyrespinn resume`")
-        elif self.losses["total"] <= self.target:
+        last = progress.stage == len(self.stages) - 1 and progress.stage_steps >= stage.steps
+        if self.losses["total"] <= self.target:
             self._finish("target", f"the loss reached its target of {self.target:.3g}")
+        elif last:
+            return  # everything is done, whatever the clock or a signal says
+        elif self.interrupted():
+            self._finish("interrupted", "interrupted; go on with `hyrespinn resume`")
         elif stops.max_seconds is not None and self.clock.training >= stops.max_seconds:
             self._finish("time_limit", f"{stops.max_seconds:g} s of training are used up")
         elif stops.patience and len(progress.round_losses) > stops.patience:
