@@ -26,8 +26,8 @@ class TrainConfig:
     adam_decay_steps: int = 50
     adam_points: int = 1024
     quasi_newton: Literal["ssbroyden", "ssbfgs", "bfgs"] = "ssbroyden"
-    ssbroyden_steps: int = 4800
-    round_steps: int = 300
+    ssbroyden_steps: int = 6000
+    round_steps: int = 200
     points: int = 4096
     initial_points: int = 256
     boundary_points: int = 256

@@ -72,7 +72,7 @@ class HyResPINNConfig:
     activation: str = "tanh"
     kernel: str = "wendland-c4"
     distance: str = "diagonal"
-    width_quantile: float = 0.25
+    width_quantile: float = 0.1
     width_factor: float = 1.0
     train_centers: bool = True
     gate: str = "sigmoid"
