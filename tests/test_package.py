@@ -121,4 +121,4 @@ def test_the_tables_of_the_documents_are_those_of_the_results():
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.name)
 def test_the_code_in_the_documents_runs(page):
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
-        exec(compile(textwrap.dedent(block), str(page), "exec"), {"__name__": page.stem})
+        exec(compile(textwrap.dedent(block), str(page), "exec"), {"__name__": "__main__"})

@@ -169,7 +169,7 @@ def test_a_full_disk_does_not_end_a_training(tmp_path, monkeypatch):
 
 
 def test_own_problems_can_be_resumed_too(tmp_path):
-    settings = {**TINY, "train.ssbroyden_steps": 0}
+    settings = {**TINY, "train.adam_steps": 200, "train.ssbroyden_steps": 0}
     whole = hp.solve(Heat(nu=0.1), out=tmp_path / "a", progress=False, settings=settings)
     hp.solve(Heat(nu=0.1), out=tmp_path / "b", progress=False, settings=settings, max_seconds=1e-9)
     again = hp.resume(tmp_path / "b", progress=False, max_seconds=1e9)

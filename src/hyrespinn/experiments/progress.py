@@ -17,15 +17,15 @@ class Meter:
     """Step rate and time left of a stage."""
 
     def __init__(self) -> None:
-        self.name, self.steps, self.begin, self.first = "", 0, time.perf_counter(), 0
+        self.name, self.steps, self.first, self.begin = "", 0, 0, 0.0
 
-    def stage(self, name: str, steps: int, done: int) -> None:
-        self.name, self.steps, self.first = name, steps, done
-        self.begin = time.perf_counter()
+    def stage(self, name: str, steps: int, done: int, seconds: float) -> None:
+        """``seconds`` of training so far: compilation is no part of a rate."""
+        self.name, self.steps, self.first, self.begin = name, steps, done, seconds
 
     def summary(self, row: Mapping[str, Any]) -> dict[str, str]:
         done = row["stage_steps"]
-        elapsed = time.perf_counter() - self.begin
+        elapsed = row["seconds"] - self.begin
         rate = (done - self.first) / elapsed if elapsed > 0 else 0.0
         left = (self.steps - done) / rate if rate else float("nan")
         shown = {
@@ -52,8 +52,9 @@ class PlainReporter:
     def __init__(self, console: Console, every: float = 5.0):
         self.console, self.every, self.meter, self.last = console, every, Meter(), 0.0
 
-    def stage(self, name: str, steps: int, done: int) -> None:
-        self.meter.stage(name, steps, done)
+    def stage(self, name: str, steps: int, done: int, seconds: float) -> None:
+        self.meter.stage(name, steps, done, seconds)
+        self.message(f"{name}: {steps - done} steps")
 
     def row(self, row: Mapping[str, Any]) -> None:
         now = time.perf_counter()
@@ -79,8 +80,9 @@ class LiveReporter:
         self.console, self.meter = console, Meter()
         self.live = Live(console=console, refresh_per_second=4, transient=False)
 
-    def stage(self, name: str, steps: int, done: int) -> None:
-        self.meter.stage(name, steps, done)
+    def stage(self, name: str, steps: int, done: int, seconds: float) -> None:
+        self.meter.stage(name, steps, done, seconds)
+        self.live.update(f"{name}: {steps - done} steps, compiling …")
 
     def row(self, row: Mapping[str, Any]) -> None:
         table = Table(box=None, pad_edge=False)
