@@ -68,7 +68,11 @@ def test_float32_by_choice():
         ({"train.target_loss": 1e9}, {}, "target"),
         ({"train.relative_target": 1e9}, {}, "target"),
         ({}, {"max_seconds": 1e-6}, "time_limit"),
-        ({"train.patience": 1, "train.ssbroyden_steps": 2000}, {}, "stalled"),
+        (
+            {"train.patience": 1, "train.ssbroyden_steps": 2000, "train.relative_target": 0.0},
+            {},
+            "stalled",
+        ),
     ],
 )
 def test_stops_and_says_why(settings, options, status):

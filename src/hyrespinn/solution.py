@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -87,7 +88,7 @@ class Solution:
                     return fields(batch)
                 return fields(coordinates(batch, closure([index], batch.shape[1])))[index]
 
-            self._compiled[name] = jax.jit(evaluate)
+            self._compiled[name] = eqx.filter_jit(evaluate)
         results = []
         with self._x64():
             for begin in range(0, len(points), BATCH):
@@ -156,7 +157,7 @@ class Solution:
 
     def save(self, path: str | Path) -> None:
         """Write everything needed to evaluate the solution in another process."""
-        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self.model)]
+        leaves = [np.asarray(a) for a in jax.tree.leaves(eqx.filter(self.model, eqx.is_array))]
         spec = {
             "format": FORMAT,
             "model": self.model_name,
@@ -191,11 +192,12 @@ class Solution:
         with jax.enable_x64(spec["precision"] == "float64"):
             inputs = inputs_of(problem, anatomy(problem), spec["exact"])
             model = cast(config.build(inputs, jax.random.key(0)), spec["precision"])
-            leaves, structure = jax.tree.flatten(model)
+            variable, rest = eqx.partition(model, eqx.is_array)
+            leaves, structure = jax.tree.flatten(variable)
             stored = [jnp.asarray(arrays[name]) for name in sorted(arrays)]
             if [a.shape for a in stored] != [leaf.shape for leaf in leaves]:
                 raise UserError(f"The solution {path} does not fit the problem {problem.name}.")
-            model = jax.tree.unflatten(structure, stored)
+            model = eqx.combine(jax.tree.unflatten(structure, stored), rest)
         return cls(
             problem, model, spec["model"], config, spec["precision"], spec["exact"], spec["result"]
         )

@@ -1,7 +1,7 @@
 """Exact partial derivatives of networks, propagated through their layers."""
 
 from .elementwise import ACTIVATIONS, activation, cos, exp, sin, tanh
-from .fallback import lift
+from .fallback import lift, propagate
 from .multiindex import MultiIndex, closure, name_of, parse
 from .taylor import Taylor, compose, concatenate, coordinates, square
 
@@ -19,6 +19,7 @@ __all__ = [
     "lift",
     "name_of",
     "parse",
+    "propagate",
     "sin",
     "square",
     "tanh",

@@ -45,6 +45,21 @@ def lift(function: Callable[[Array], Array], x: Any) -> Any:
     return Taylor(parts, x.indices)
 
 
+def propagate(function: Callable[[Any], Any], x: Any) -> Any:
+    """A whole network at a series: layer by layer where its layers take one, else by :func:`lift`.
+
+    A network of plain JAX functions fails at once on a series, while it is traced, and costs
+    nothing but that try; a mistake inside it shows again, on arrays, in the second one.
+    """
+    if not isinstance(x, Taylor):
+        return function(x)
+    try:
+        result = function(x)
+    except (TypeError, ValueError, AttributeError, NotImplementedError):
+        return lift(function, x)
+    return result if isinstance(result, Taylor) else lift(function, x)
+
+
 def _factorial(index: mi.MultiIndex) -> float:
     result = 1.0
     for n in index:

@@ -72,7 +72,7 @@ def configure(
     max_seconds: float | None = None,
 ) -> RunConfig:
     """The configuration of a preset for a problem."""
-    model_named(model)
+    settings = model_named(model)
     if preset not in PRESETS:
         raise unknown("preset", preset, PRESETS)
     if precision not in ("float64", "float32"):
@@ -80,4 +80,6 @@ def configure(
     if max_seconds is not None and not max_seconds > 0:
         raise UserError(f"The time limit must be positive, not {max_seconds}.")
     model_config, train = PRESETS[preset](problem)
+    if not isinstance(model_config, settings):
+        model_config = settings()  # the presets size HyResPINNs; another model has its own defaults
     return RunConfig(problem, model, model_config, train, preset, seed, precision, max_seconds)

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ..derivatives import Taylor, concatenate, lift
+from ..derivatives import Taylor, concatenate, lift, propagate
 from ..errors import UserError
 from ..geometry import Box
 from .conditions import Condition, Dirichlet, Value, evaluate
@@ -34,7 +34,7 @@ class Ansatz:
 
     def __call__(self, network: Callable[[Any], Any], x: Any) -> Any:
         """The fields at coordinates ``x``, an array ``(points, d)`` or a series."""
-        raw = network(x)
+        raw = propagate(network, x)
         if not any(self.faces):
             return raw
         columns = []

@@ -22,6 +22,8 @@ class Field:
     field; where another function refuses one, give it ``u.value``.
     """
 
+    __array_ufunc__ = None  # numpy leaves ``array + field`` to the field
+
     def __init__(
         self,
         lookup: Callable[[MultiIndex], Array],
