@@ -18,7 +18,8 @@ import jax
 import jax.numpy as jnp
 from hyrespinn.experiments.environment import environment
 from hyrespinn.experiments.presets import configure
-from hyrespinn.experiments.solve import Session, make_stages
+from hyrespinn.experiments.solve import Session
+from hyrespinn.experiments.stages import make_stages
 from hyrespinn.optim import ssbroyden
 from hyrespinn.problems import AllenCahnDirichlet
 from timing import time_together

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -13,27 +14,26 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ..derivatives import coordinates
 from ..errors import UserError
 from ..files import write_json
 from ..geometry.sampling import sampler_named
 from ..losses.objective import Objective
+from ..losses.relative_residual import relative_residual
 from ..losses.terms import Counts, Weights
-from ..metrics import additive_terms, efficiencies, relative_l2
+from ..metrics import efficiencies, relative_l2
 from ..nn.parameters import cast, flatten
 from ..plots import plot_fields, plot_history
-from ..problems.fields import Point, fields_of
-from ..problems.problem import Problem, anatomy, named_residuals
+from ..problems.problem import Problem, anatomy
 from ..references import Reference, error_axes, reference_of
 from ..solution import Solution, inputs_of
 from ..training.checkpoint import load_state
 from ..training.interrupt import Interrupt
 from ..training.loop import Clock, Outcome, Progress, Stops, Trainer
-from ..training.stages import AdamStage, QuasiNewtonStage, Stage
-from .config import RunConfig, TrainConfig, with_settings
+from .config import RunConfig, with_settings
 from .presets import configure
 from .progress import reporter as make_reporter
 from .run_directory import RunDirectory
+from .stages import make_stages
 
 
 def solve(
@@ -110,36 +110,6 @@ def resume(
     session = Session(config, progress=progress, limit=max_seconds)
     session.directory = directory
     return session.run(meta)
-
-
-def make_stages(train: TrainConfig) -> list[Stage]:
-    """Adam, then SSBroyden in rounds; a stage of no steps is left out."""
-    stages: list[Stage] = []
-    if train.adam_steps:
-        stages.append(
-            AdamStage(
-                steps=train.adam_steps,
-                chunk=100,
-                round_steps=train.adam_steps,
-                rate=train.adam_rate,
-                warmup=train.adam_warmup,
-                decay=train.adam_decay,
-                decay_steps=train.adam_decay_steps,
-            )
-        )
-    if train.ssbroyden_steps:
-        stages.append(
-            QuasiNewtonStage(
-                steps=train.ssbroyden_steps,
-                chunk=50,
-                round_steps=train.round_steps,
-                rule=train.quasi_newton,
-                pool=train.pool,
-                power=train.pool_power,
-                floor=train.pool_floor,
-            )
-        )
-    return stages
 
 
 class Session:
@@ -263,12 +233,7 @@ class Session:
         trainer.losses = meta["losses"]
         return load_state(self.directory.state, template), progress
 
-    def _finish(
-        self,
-        objective: Objective,
-        outcome: Outcome,
-        signal: int | None,
-    ) -> Solution:
+    def _finish(self, objective: Objective, outcome: Outcome, signal: int | None) -> Solution:
         config = self.config
         solution = Solution(
             config.problem,
@@ -284,7 +249,7 @@ class Session:
         result = self._result(objective, outcome, values)
         if signal is not None and outcome.status == "interrupted":
             result["signal"] = signal
-        solution = Solution(**{**vars_of(solution), "result": result})
+        solution = dataclasses.replace(solution, result=result)
         if self.directory is not None:
             solution.save(self.directory.solution)
             self._figures(solution, values)
@@ -351,40 +316,3 @@ class Session:
         plot_fields(axes, shown, known, title, folder / "solution.png")
         if self.directory.rows:
             plot_history(self.directory.rows, title, folder / "history.png")
-
-
-def vars_of(solution: Solution) -> dict[str, Any]:
-    return {name: getattr(solution, name) for name in Solution.__dataclass_fields__}
-
-
-def relative_residual(objective: Objective, theta: Array, count: int = 4096) -> dict[str, float]:
-    """RMS of each residual over the RMS of its largest term, on fresh points.
-
-    It says how well the equation is satisfied, with no reference; it is not an error.
-    """
-    problem, found = objective.problem, objective.anatomy
-    domain = problem.domain
-    points = domain.interior(
-        jax.random.key(987654321), count, sampler_named("kronecker"), objective.dtype
-    )
-    series = objective.solution(theta)(coordinates(points, found.closure))
-    columns = {index: series[index] for index in found.closure}
-
-    def residual_of(name: str) -> Callable[[Any], Array]:
-        def evaluate(columns: Any) -> Array:
-            fields = fields_of(columns, problem.fields, domain.coordinates, domain.space)
-            result = problem.residual(*fields, Point(points, domain.coordinates))
-            return named_residuals(result, count)[name]
-
-        return evaluate
-
-    def rms(array: Any) -> float:
-        return float(np.sqrt(np.mean(np.square(np.asarray(array)))))
-
-    ratios = {}
-    for name in found.residual_names:
-        evaluate = residual_of(name)
-        largest = max(rms(term) for term in additive_terms(evaluate, columns))
-        size = rms(evaluate(columns))
-        ratios[name] = size / largest if largest > 0 else size
-    return ratios
