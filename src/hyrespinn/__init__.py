@@ -1,8 +1,8 @@
 """hyrespinn: solve partial differential equations with hybrid residual networks.
 
 >>> import hyrespinn as hp
->>> sorted(hp.problems.PROBLEMS)[:1]
-['allen-cahn-dirichlet']
+>>> "allen-cahn-dirichlet" in hp.problems.PROBLEMS
+True
 """
 
 from importlib.metadata import PackageNotFoundError, version

@@ -1,0 +1,31 @@
+"""The Poisson equation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from ..geometry import Box
+from .conditions import Dirichlet
+from .problem import Problem, register
+
+
+@register("poisson-2d")
+class Poisson2D(Problem):
+    """−Δu = f on the unit square, zero on its boundary, with u = sin πx sin πy."""
+
+    domain = Box(x=(0, 1), y=(0, 1))
+    fields = ("u",)
+    description = "a smooth bump on the unit square"
+    test_grid = (201, 201)
+
+    def residual(self, u: Any, p: Any) -> Any:
+        source = 2 * jnp.pi**2 * jnp.sin(jnp.pi * p.x) * jnp.sin(jnp.pi * p.y)
+        return -u.laplacian - source
+
+    def conditions(self) -> list[Any]:
+        return [Dirichlet(0.0)]
+
+    def exact(self, p: Any) -> Any:
+        return jnp.sin(jnp.pi * p.x) * jnp.sin(jnp.pi * p.y)
