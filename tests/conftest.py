@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
+from pathlib import Path
 
 # Programs compiled by one test are reused by others and by the processes they start.
-os.environ.setdefault(
-    "JAX_COMPILATION_CACHE_DIR", os.path.join(tempfile.gettempdir(), "hyrespinn-test-cache")
-)
+CACHE = Path(__file__).parents[1] / ".pytest_cache" / "compiled"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 import jax

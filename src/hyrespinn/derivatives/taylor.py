@@ -3,7 +3,7 @@
 A :class:`Taylor` holds one array for each multi-index of a closed set. Layers are written once,
 with ordinary operators: given arrays they give values, given a ``Taylor`` they give values and
 derivatives. The derivatives lie side by side, one array each, and not in one stacked array: on a
-CPU the compiler copies a stack at every layer, which made a step two to five times slower
+CPU the compiler copies a stack at every layer, which made a step three to six times slower
 (``benchmarks/engine.py --layouts``). A derivative that is zero by structure (the second
 derivative of a coordinate) is absent and costs nothing.
 """
