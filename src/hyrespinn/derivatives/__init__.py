@@ -3,7 +3,7 @@
 from .elementwise import ACTIVATIONS, activation, cos, exp, sin, tanh
 from .fallback import lift, propagate
 from .multiindex import MultiIndex, closure, name_of, parse
-from .taylor import Taylor, compose, concatenate, coordinates, square
+from .taylor import Taylor, column, compose, concatenate, coordinates, square
 
 __all__ = [
     "ACTIVATIONS",
@@ -11,6 +11,7 @@ __all__ = [
     "Taylor",
     "activation",
     "closure",
+    "column",
     "compose",
     "concatenate",
     "coordinates",

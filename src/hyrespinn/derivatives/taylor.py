@@ -174,6 +174,12 @@ def square(x: Taylor | Array) -> Taylor | Array:
     return Taylor(parts, x.indices)
 
 
+def column(x: Any, i: int) -> Any:
+    """The ``i``-th feature of an array or a series, with its axis kept."""
+    chosen = slice(i, i + 1)
+    return x.feature(chosen) if isinstance(x, Taylor) else x[..., chosen]
+
+
 def concatenate(items: Sequence[Any]) -> Any:
     """Join along the feature axis."""
     if not isinstance(items[0], Taylor):

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from ..training.loop import Reporter, Silent
+from ..training.loop import Silent
 
 
 class Meter:
@@ -116,6 +116,3 @@ def reporter(progress: bool, console: Console | None = None) -> Any:
         return QuietReporter()
     console = console or Console()
     return LiveReporter(console) if console.is_terminal else PlainReporter(console)
-
-
-__all__ = ["LiveReporter", "PlainReporter", "QuietReporter", "Reporter", "reporter"]

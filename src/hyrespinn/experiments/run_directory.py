@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..files import load_arrays, write_json, write_text
+from ..files import write_atomically, write_json, write_text
 from ..nn import model_named
 from ..problems.problem import Problem
-from ..solution import Solution, pickle_problem, problem_from
-from ..training.checkpoint import save_state
+from ..solution import pickle_problem, problem_from
+from ..training.checkpoint import load_meta, save_state
 from .config import RunConfig, TrainConfig
 from .environment import environment
 
@@ -28,6 +28,7 @@ class RunDirectory:
         self.path = path
         self.warning: str | None = None
         self._begin, self._before = time.perf_counter(), 0.0
+        self._configuration: dict[str, Any] = {}  # what config.json holds
         self._rows: list[dict[str, Any]] = []
 
     config = property(lambda self: self.path / "config.json")
@@ -47,9 +48,10 @@ class RunDirectory:
                 folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"Cannot make the run directory {path}: {error.strerror}.") from error
-        content = config.to_json()
+        content = run._configuration = config.to_json()
         if "problem_parameters" not in content:
-            (path / "problem.pickle").write_bytes(pickle_problem(config.problem))
+            code = pickle_problem(config.problem)
+            write_atomically(path / "problem.pickle", lambda file: file.write(code))
         write_json(path / "environment.json", environment(config.precision, config.seed))
         write_json(run.config, content)
         return run
@@ -62,7 +64,7 @@ class RunDirectory:
         if not run.config.exists():
             raise UserError(f"{path} is not a run directory: it has no config.json.")
         try:
-            content = json.loads(run.config.read_text())
+            content = run._configuration = json.loads(run.config.read_text())
             pickled = path / "problem.pickle"
             problem: Problem = problem_from(
                 content, pickled.read_bytes() if pickled.exists() else None
@@ -111,7 +113,6 @@ class RunDirectory:
 
     def checkpoint(self, state: Any, meta: Mapping[str, Any]) -> None:
         """A full disk must not end a training: the older checkpoint stays, and a warning is kept."""
-        identity = json.loads(self.config.read_text())
         try:
             save_state(
                 self.state,
@@ -120,7 +121,7 @@ class RunDirectory:
                     **meta,
                     "rows": len(self._rows),
                     "total_seconds": self.seconds,
-                    "config": identity,
+                    "config": self._configuration,
                 },
             )
             self.warning = None
@@ -160,9 +161,6 @@ class RunDirectory:
         if not self._rows and not self.state.exists():
             shutil.rmtree(self.path)
 
-    def load_solution(self) -> Solution:
-        return Solution.load(self.solution)
-
     def check_checkpoint(self) -> dict[str, Any]:
         """The meta data of the checkpoint, which must belong to this run."""
         if not self.state.exists():
@@ -170,9 +168,8 @@ class RunDirectory:
                 f"{self.path} has no checkpoint yet, so there is nothing to resume; start again "
                 "with another --out, or remove the directory."
             )
-        _, texts = load_arrays(self.state, "checkpoint")
-        meta = json.loads(texts["meta.json"])
-        if meta["config"] != json.loads(self.config.read_text()):
+        meta = load_meta(self.state)
+        if meta["config"] != self._configuration:
             raise UserError(
                 f"The checkpoint in {self.path} belongs to another problem or configuration "
                 f"({meta['config'].get('problem')!r}) than its config.json."

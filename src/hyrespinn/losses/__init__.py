@@ -1,6 +1,6 @@
 """The loss of a problem as residual vectors, term by term."""
 
-from .objective import Objective, Weights
-from .terms import Samples
+from .objective import Objective
+from .terms import Samples, Weights
 
 __all__ = ["Objective", "Samples", "Weights"]

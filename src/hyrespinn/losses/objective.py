@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-from ..problems.ansatz import Ansatz, build_ansatz
+from ..problems.ansatz import build_ansatz
 from ..problems.conditions import Initial, Periodic, embedded
 from ..problems.problem import Anatomy, Problem, field_of
 from .terms import Counts, Samples, Series, Term, TermBuilder, Weights, keys_for
@@ -140,6 +140,3 @@ class Objective:
         score = jnp.log(density) + jax.random.gumbel(third, density.shape, density.dtype)
         chosen = jax.lax.top_k(score, samples[interior.name].points.shape[0])[1]
         return {**samples, interior.name: Samples(candidates[chosen])}
-
-
-__all__ = ["Ansatz", "Counts", "Objective", "SampleSet", "Samples", "Weights"]

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from ..derivatives import Taylor, square
+from ..derivatives import Taylor, column, square
 
 # Up to this many coordinates, differences are formed one coordinate at a time, which is exact
 # near a centre; beyond, the square is expanded into matrix products, which is much faster.
@@ -107,17 +107,13 @@ def _scaled_squares(h: Any, centers: Array, inverse: Array) -> Any:
     if dimension <= DIRECT:
         total: Any = 0.0
         for i in range(dimension):
-            coordinate = _column(h, i)
+            coordinate = column(h, i)
             total = total + square((coordinate - centers[:, i]) * inverse[:, i])
         return total
     weights = inverse**2
     squares, offsets = square(h) @ weights.T, jnp.sum(weights * centers**2, axis=1)
     expanded = squares - h @ (2 * weights * centers).T + offsets
     return _above_rounding(expanded, squares, offsets)
-
-
-def _column(h: Any, i: int) -> Any:
-    return h.feature(slice(i, i + 1)) if isinstance(h, Taylor) else h[..., i : i + 1]
 
 
 def _above_rounding(s: Any, squares: Any, offsets: Array) -> Any:

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from ..derivatives import Taylor, concatenate, cos, sin
+from ..derivatives import column, concatenate, cos, sin
 
 
 class Embedding(eqx.Module):
@@ -46,8 +46,7 @@ class Embedding(eqx.Module):
             return scaled
         features: list[Any] = []
         for i, is_periodic in enumerate(self.periodic):
-            column = slice(i, i + 1)
-            one = scaled.feature(column) if isinstance(scaled, Taylor) else scaled[..., column]
+            one = column(scaled, i)
             if not is_periodic:
                 features.append(one)
                 continue

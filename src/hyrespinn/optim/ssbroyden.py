@@ -202,7 +202,7 @@ def is_positive_definite(matrix: Array) -> Array:
     return jnp.all(jnp.isfinite(jnp.diagonal(jnp.linalg.cholesky(0.5 * (matrix + matrix.T)))))
 
 
-def identity_state(state: QuasiNewtonState) -> QuasiNewtonState:
+def on_identity(state: QuasiNewtonState) -> QuasiNewtonState:
     """The same point with the identity in place of the matrix."""
     n = state.theta.size
     return state._replace(

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ..derivatives import Taylor, concatenate, lift, propagate
+from ..derivatives import column, concatenate, lift, propagate
 from ..errors import UserError
 from ..geometry import Box
 from .conditions import Condition, Dirichlet, Value, evaluate
@@ -39,19 +39,19 @@ class Ansatz:
             return raw
         columns = []
         for i, faces in enumerate(self.faces):
-            column = _column(raw, i)
+            field = column(raw, i)
             if faces:
-                column = self._distance(faces, x) * column
+                field = self._distance(faces, x) * field
                 if not all(_is_zero(value) for value in faces.values()):
-                    column = column + lift(partial(self._extension, faces), x)
-            columns.append(column)
+                    field = field + lift(partial(self._extension, faces), x)
+            columns.append(field)
         return columns[0] if len(columns) == 1 else concatenate(columns)
 
     def _distance(self, faces: dict[tuple[int, int], Value], x: Any) -> Any:
         """Zero on the faces, one in the middle."""
         product: Any = None
         for axis in sorted({axis for axis, _ in faces}):
-            xi = self._unit(_column(x, axis), axis)
+            xi = self._unit(column(x, axis), axis)
             both = (axis, 0) in faces and (axis, 1) in faces
             factor = 4 * xi * (1 - xi) if both else (xi if (axis, 0) in faces else 1 - xi)
             product = factor if product is None else product * factor
@@ -97,10 +97,6 @@ class Ansatz:
         for weight, where, data in terms:
             total = total + weight * evaluate(data, Point.of_columns(where), total)
         return total[..., None]
-
-
-def _column(x: Any, i: int) -> Any:
-    return x.feature(slice(i, i + 1)) if isinstance(x, Taylor) else x[..., i : i + 1]
 
 
 def _is_zero(value: Value) -> bool:

@@ -14,6 +14,15 @@ from ..losses.objective import Objective, SampleSet
 from ..optim import adam, ssbroyden
 
 
+class StageState(NamedTuple):
+    """A stage in progress; ``stuck`` where its optimiser finds no lower point."""
+
+    optimiser: Any
+    samples: SampleSet
+    key: Array
+    stuck: Array
+
+
 @dataclass(frozen=True)
 class Stage(ABC):
     """A stage runs ``steps`` steps; the loop looks at it every ``chunk`` of them.
@@ -31,31 +40,23 @@ class Stage(ABC):
     def name(self) -> str: ...
 
     @abstractmethod
-    def start(self, objective: Objective, theta: Array, key: Array) -> Any: ...
+    def start(self, objective: Objective, theta: Array, key: Array) -> StageState: ...
 
     @abstractmethod
-    def run(self, objective: Objective, state: Any, count: Array) -> Any:
+    def run(self, objective: Objective, state: StageState, count: Array) -> StageState:
         """Advance ``count`` steps, fewer where nothing more can be gained."""
 
     @abstractmethod
-    def renew(self, objective: Objective, state: Any) -> Any:
+    def renew(self, objective: Objective, state: StageState) -> StageState:
         """Before a round: new points, a clean matrix."""
 
     @abstractmethod
-    def retry(self, objective: Objective, state: Any) -> Any:
+    def retry(self, objective: Objective, state: StageState) -> StageState:
         """The last good state prepared for another, more careful try."""
 
     @abstractmethod
-    def restart(self, objective: Objective, state: Any) -> Any:
+    def restart(self, objective: Objective, state: StageState) -> StageState:
         """The state to go on from where the optimiser got stuck."""
-
-
-class AdamStageState(NamedTuple):
-    optimiser: adam.AdamState
-    samples: SampleSet
-    key: Array
-
-    stuck: Array
 
 
 @dataclass(frozen=True)
@@ -71,35 +72,28 @@ class AdamStage(Stage):
     def name(self) -> str:
         return "adam"
 
-    def start(self, objective: Objective, theta: Array, key: Array) -> AdamStageState:
-        return AdamStageState(adam.start(theta), objective.draw_batch(key), key, jnp.asarray(False))
+    def start(self, objective: Objective, theta: Array, key: Array) -> StageState:
+        return StageState(adam.start(theta), objective.draw_batch(key), key, jnp.asarray(False))
 
-    def run(self, objective: Objective, state: AdamStageState, count: Array) -> AdamStageState:
+    def run(self, objective: Objective, state: StageState, count: Array) -> StageState:
         rate = adam.schedule(self.rate, self.warmup, self.decay, self.decay_steps)
 
-        def body(_: Array, state: AdamStageState) -> AdamStageState:
+        def body(_: Array, state: StageState) -> StageState:
             samples = objective.draw_batch(jax.random.fold_in(state.key, state.optimiser.steps))
             optimiser = adam.step(objective.value_and_grad(samples), state.optimiser, rate)
             return state._replace(optimiser=optimiser, samples=samples)
 
         return jax.lax.fori_loop(0, count, body, state)
 
-    def renew(self, objective: Objective, state: AdamStageState) -> AdamStageState:
+    def renew(self, objective: Objective, state: StageState) -> StageState:
         return state
 
-    def retry(self, objective: Objective, state: AdamStageState) -> AdamStageState:
+    def retry(self, objective: Objective, state: StageState) -> StageState:
         optimiser = state.optimiser
         return state._replace(optimiser=optimiser._replace(slowdown=optimiser.slowdown / 4))
 
-    def restart(self, objective: Objective, state: AdamStageState) -> AdamStageState:
+    def restart(self, objective: Objective, state: StageState) -> StageState:
         return state  # Adam never gets stuck
-
-
-class QuasiNewtonStageState(NamedTuple):
-    optimiser: ssbroyden.QuasiNewtonState
-    samples: SampleSet
-    key: Array
-    stuck: Array
 
 
 @dataclass(frozen=True)
@@ -115,10 +109,8 @@ class QuasiNewtonStage(Stage):
     def name(self) -> str:
         return self.rule
 
-    def start(self, objective: Objective, theta: Array, key: Array) -> QuasiNewtonStageState:
-        return QuasiNewtonStageState(
-            ssbroyden.blank(theta), objective.draw(key), key, jnp.asarray(False)
-        )
+    def start(self, objective: Objective, theta: Array, key: Array) -> StageState:
+        return StageState(ssbroyden.blank(theta), objective.draw(key), key, jnp.asarray(False))
 
     def _points(self, objective: Objective, theta: Array, key: Array, steps: Array) -> SampleSet:
         return objective.draw_adaptive(
@@ -129,9 +121,7 @@ class QuasiNewtonStage(Stage):
             floor=self.floor,
         )
 
-    def run(
-        self, objective: Objective, state: QuasiNewtonStageState, count: Array
-    ) -> QuasiNewtonStageState:
+    def run(self, objective: Objective, state: StageState, count: Array) -> StageState:
         function = objective.value_and_grad(state.samples)
         rule = ssbroyden.RULES[self.rule]
         last = state.optimiser.steps + count
@@ -144,7 +134,7 @@ class QuasiNewtonStage(Stage):
         )
         return state._replace(optimiser=optimiser, stuck=optimiser.failed)
 
-    def renew(self, objective: Objective, state: QuasiNewtonStageState) -> QuasiNewtonStageState:
+    def renew(self, objective: Objective, state: StageState) -> StageState:
         old = state.optimiser
         samples = self._points(objective, old.theta, state.key, old.steps)
         H = 0.5 * (old.inverse_hessian + old.inverse_hessian.T)
@@ -158,20 +148,15 @@ class QuasiNewtonStage(Stage):
             samples=samples,
         )
 
-    def retry(self, objective: Objective, state: QuasiNewtonStageState) -> QuasiNewtonStageState:
+    def retry(self, objective: Objective, state: StageState) -> StageState:
         """Other points, and the identity: its first step is short."""
-        key = jax.random.fold_in(state.key, 1)
-        samples = self._points(objective, state.optimiser.theta, key, state.optimiser.steps)
-        return self._on_identity(objective, state._replace(key=key, samples=samples))
+        old, key = state.optimiser, jax.random.fold_in(state.key, 1)
+        samples = self._points(objective, old.theta, key, old.steps)
+        new = ssbroyden.start(objective.value_and_grad(samples), old.theta, old.inverse_hessian)
+        new = ssbroyden.on_identity(new._replace(steps=old.steps, evaluations=old.evaluations))
+        return StageState(new, samples, key, jnp.asarray(False))
 
-    def restart(self, objective: Objective, state: QuasiNewtonStageState) -> QuasiNewtonStageState:
-        return self._on_identity(objective, state)
-
-    def _on_identity(
-        self, objective: Objective, state: QuasiNewtonStageState
-    ) -> QuasiNewtonStageState:
-        old = state.optimiser
-        eye = jnp.eye(old.theta.size, dtype=old.theta.dtype)
-        new = ssbroyden.start(objective.value_and_grad(state.samples), old.theta, eye)
-        new = new._replace(steps=old.steps, evaluations=old.evaluations, fresh=jnp.asarray(True))
-        return state._replace(optimiser=new, stuck=jnp.asarray(False))
+    def restart(self, objective: Objective, state: StageState) -> StageState:
+        return state._replace(
+            optimiser=ssbroyden.on_identity(state.optimiser), stuck=jnp.asarray(False)
+        )
