@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hyrespinn.errors import UserError
 from hyrespinn.geometry import Box, TimeBox
-from hyrespinn.geometry.box import _check_side
+from hyrespinn.geometry.domain import check_side
 from hyrespinn.geometry.sampling import SAMPLERS, kronecker, sampler_named, uniform
 from scipy.spatial.distance import pdist
 from scipy.stats import qmc
@@ -172,7 +172,7 @@ def test_bad_sides_are_refused(sides, message):
 @pytest.mark.parametrize("side", [1.0, (1.0,), (0, 1, 2), ("a", "b"), None])
 def test_a_side_must_be_a_pair(side):
     with pytest.raises(UserError, match=r"side x must be a pair \(lower, upper\)"):
-        _check_side("x", side)
+        check_side("x", side)
 
 
 def test_grid_keeps_both_ends_unless_the_axis_is_open():

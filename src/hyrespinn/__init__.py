@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from . import problems
 from .errors import UserError
 from .experiments.solve import resume, solve
-from .geometry import Box, TimeBox
+from .geometry import Annulus, Box, Disk, Domain, TimeBox
 from .nn import HyResPINNConfig
 from .problems import (
     Boundary,
@@ -30,9 +30,12 @@ except PackageNotFoundError:  # run from a source tree that was never installed
     __version__ = "0.0.0"
 
 __all__ = [
+    "Annulus",
     "Boundary",
     "Box",
     "Dirichlet",
+    "Disk",
+    "Domain",
     "HyResPINNConfig",
     "Initial",
     "MeanValue",
