@@ -9,7 +9,16 @@ import pytest
 from hyrespinn.errors import UserError
 from hyrespinn.geometry import Box, TimeBox
 from hyrespinn.geometry.domain import check_side
-from hyrespinn.geometry.sampling import SAMPLERS, kronecker, sampler_named, uniform
+from hyrespinn.geometry.patch import shares
+from hyrespinn.geometry.sampling import (
+    SAMPLERS,
+    PoissonDisk,
+    kronecker,
+    latin,
+    sampler_named,
+    sobol,
+    uniform,
+)
 from scipy.spatial.distance import pdist
 from scipy.stats import qmc
 
@@ -23,7 +32,11 @@ DOMAINS = {
     "time square": TimeBox(t=(0.0, 2.0), x=(0.0, 1.0), y=(-3.0, 0.3)),
 }
 each_domain = pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS.keys())
+UNIT_SAMPLERS = {name: s for name, s in SAMPLERS.items() if not isinstance(s, PoissonDisk)}
 each_sampler = pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS.keys())
+each_unit_sampler = pytest.mark.parametrize(
+    "sampler", UNIT_SAMPLERS.values(), ids=UNIT_SAMPLERS.keys()
+)
 
 
 @each_domain
@@ -52,14 +65,44 @@ def test_boundary_points_lie_on_their_face_with_the_outward_normal(domain, x64):
         assert np.all(domain.contains(np.asarray(points)))
 
 
-@pytest.mark.parametrize("count", [1, 2, 7, 16])
-def test_boundary_points_are_shared_between_the_faces(count):
+@pytest.mark.parametrize("count", [1, 2, 7, 16, 1000])
+def test_boundary_points_are_shared_in_proportion_to_the_faces(count):
+    """Two faces of the cube's six have half the area of the others."""
     domain = DOMAINS["cube"]
     points, normals = domain.boundary(KEY, count, domain.pieces, kronecker, F32)
-    assert points.shape == (count, 3)
+    assert points.shape == normals.shape == (count, 3)
     used = np.asarray([np.flatnonzero(n)[0] * 2 + (n.sum() > 0) for n in np.asarray(normals)])
-    shares = np.bincount(used, minlength=6)
-    assert shares.max() - shares.min() <= 1
+    numbers = np.bincount(used, minlength=6)
+    wanted = count * np.array([2, 2, 2, 2, 1, 1]) / 10
+    assert np.all(np.abs(numbers - wanted) < 1)
+    assert count < 6 or numbers.min() >= 1
+
+
+def test_no_face_is_forgotten_however_small_it_is():
+    domain = DOMAINS["rectangle"]  # its short sides are 3 % of the long ones
+    _, normals = domain.boundary(KEY, 5, domain.pieces, kronecker, F32)
+    assert len(np.unique(np.asarray(normals), axis=0)) == 4
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_shares_are_the_nearest_whole_numbers_to_the_proportions(seed):
+    rng = np.random.default_rng(seed)
+    measures = np.exp(rng.normal(scale=[0.1, 1, 3][seed % 3], size=rng.integers(1, 9)))
+    for count in (0, 1, len(measures) - 1, len(measures), 37, 1000):
+        split = shares(count, measures.tolist())
+        quota = count * measures / measures.sum()
+        assert sum(split) == count
+        assert min(split) >= (1 if count >= len(measures) else 0)
+        if count < len(measures) or quota.min() >= 1:
+            assert np.all(np.abs(split - quota) < 1)
+        # Only what the smallest need is taken from the rest.
+        lifted = np.maximum(1 - quota, 0).sum() if count >= len(measures) else 0
+        assert np.all(quota - split < 1 + lifted)
+
+
+def test_equal_faces_have_equal_shares():
+    assert shares(12, [0.3] * 4) == [3] * 4
+    assert sorted(shares(14, [0.3] * 4)) == [3, 3, 4, 4]
 
 
 def test_the_boundary_of_a_line_is_its_two_ends():
@@ -119,7 +162,42 @@ def test_kronecker_covers_more_evenly_than_uniform(dimension):
     assert even < 0.5 * independent
 
 
-@each_sampler
+@pytest.mark.parametrize("dimension", [1, 2, 3])
+def test_sobol_covers_more_evenly_than_uniform(dimension):
+    def discrepancy(sampler, seed):
+        points = sampler(jax.random.key(seed), 200, dimension, F32)
+        return qmc.discrepancy(np.asarray(points, float), method="CD")
+
+    even = max(discrepancy(sobol, seed) for seed in range(5))
+    independent = min(discrepancy(uniform, seed) for seed in range(5))
+    assert even < 0.5 * independent
+
+
+@pytest.mark.parametrize(("count", "dimension"), [(1, 2), (7, 3), (1000, 2)])
+def test_every_slice_of_a_latin_hypercube_holds_one_point(count, dimension, x64):
+    points = np.asarray(latin(KEY, count, dimension, jnp.dtype("float64")))
+    assert points.shape == (count, dimension)
+    slices = np.floor(points * count).astype(int)
+    np.testing.assert_array_equal(np.sort(slices, axis=0).T, [np.arange(count)] * dimension)
+    if dimension > 1 and count > 10:
+        assert not np.array_equal(slices[:, 0], slices[:, 1]), "the axes are permuted apart"
+        assert np.std(points * count - slices) > 0.2, "points are anywhere in their slice"
+
+
+@each_unit_sampler
+@pytest.mark.parametrize("count", [1, 2, 100])
+def test_unit_points_fill_the_unit_cube(sampler, count):
+    points = np.asarray(sampler(KEY, count, 3, F32))
+    assert points.shape == (count, 3)
+    assert points.dtype == np.float32
+    assert np.all((points >= 0) & (points <= 1))
+    if count == 100:
+        np.testing.assert_allclose(points.mean(axis=0), 0.5, atol=0.1)
+        np.testing.assert_allclose(points.var(axis=0), 1 / 12, atol=0.03)
+        np.testing.assert_allclose(np.corrcoef(points.T), np.eye(3), atol=0.3)
+
+
+@each_unit_sampler
 def test_a_sampler_is_decided_by_its_key(sampler):
     first, again = (sampler(KEY, 30, 2, F32) for _ in range(2))
     np.testing.assert_array_equal(first, again)
@@ -184,6 +262,111 @@ def test_grid_keeps_both_ends_unless_the_axis_is_open():
 def test_contains_takes_the_boundary_and_nothing_beyond():
     inside = np.array([[0.1, -2.0], [0.3, 5.0], [0.2, 0.0], [0.1 - 1e-6, 0.0], [0.2, 5.1]])
     assert DOMAINS["rectangle"].contains(inside).tolist() == [True, True, True, False, False]
+
+
+@each_domain
+def test_volume_and_faces_are_products_of_the_sides(domain):
+    sides = np.asarray([b - a for a, b in domain.bounds])
+    assert domain.volume == pytest.approx(np.prod(sides), rel=1e-12)
+    for piece, face in domain.faces.items():
+        others = np.delete(sides, domain.face(piece)[0])
+        assert face.measure == pytest.approx(np.prod(others), rel=1e-12)
+
+
+@pytest.mark.parametrize("method", SAMPLERS)
+@pytest.mark.parametrize("name", ["line", "time square"])
+def test_the_host_samples_in_full_precision_and_by_seed(name, method):
+    domain = DOMAINS[name]
+    points = domain.sample(50, method, seed=1)
+    assert points.shape == (50, domain.dimension)
+    assert points.dtype == np.float64
+    assert np.all(domain.contains(points))
+    assert not np.array_equal(points, points.astype(np.float32)), "not single precision"
+    np.testing.assert_array_equal(points, domain.sample(50, method, seed=1))
+    assert not np.isin(domain.sample(50, method, seed=2)[:, -1], points[:, -1]).any()
+
+
+@pytest.mark.parametrize("method", SAMPLERS)
+def test_the_host_samples_the_pieces_it_is_asked_for(method):
+    domain = DOMAINS["time square"]
+    points, normals = domain.sample_boundary(40, ("y.max", "x.min"), method)
+    upper = normals[:, 2] == 1
+    np.testing.assert_array_equal(points[upper, 2], 0.3)
+    np.testing.assert_array_equal(points[~upper, 1], 0.0)
+    np.testing.assert_array_equal(normals[~upper], np.tile([0, -1, 0], (np.sum(~upper), 1)))
+    # The face x.min is 3.3 times as large.
+    assert np.sum(upper) == pytest.approx(40 / 4.3, abs=1 if method != "poisson" else 4)
+
+
+@pytest.mark.parametrize("count", [0, -3])
+def test_the_number_of_points_must_be_positive(count):
+    with pytest.raises(UserError, match=f"number of points must be at least 1, not {count}"):
+        DOMAINS["line"].sample(count)
+    with pytest.raises(UserError, match="number of points must be at least 1"):
+        DOMAINS["line"].sample_boundary(count)
+
+
+def test_the_host_refuses_an_unknown_method_and_piece():
+    with pytest.raises(UserError, match=r"Unknown sampler 'poison'\. Did you mean 'poisson'"):
+        DOMAINS["line"].sample(3, "poison")
+    with pytest.raises(UserError, match=r"no boundary piece 'y'; this domain has x\.min, x\.max"):
+        DOMAINS["line"].sample_boundary(3, on="y")
+
+
+def test_only_a_domain_with_time_has_initial_points():
+    with pytest.raises(UserError, match=r"Box\(x=\(-1, 3\)\) has no time; use TimeBox or .over"):
+        DOMAINS["line"].initial(KEY, 3, uniform, F32)
+
+
+@each_domain
+def test_quadrature_is_exact_for_polynomials(domain):
+    points, weights = domain.body.quadrature(6**domain.dimension)
+    assert weights.sum() == pytest.approx(1, rel=1e-12)
+    for power in (1, 4, 11):
+        exact = 1.0
+        for a, b in domain.bounds:
+            exact *= (b ** (power + 1) - a ** (power + 1)) / ((power + 1) * (b - a))
+        np.testing.assert_allclose(weights @ np.prod(points**power, axis=1), exact, 1e-10, 1e-14)
+
+
+def test_quadrature_on_a_face_stays_on_it():
+    points, weights = DOMAINS["cube"].faces["y.max"].quadrature(16)
+    np.testing.assert_array_equal(points[:, 1], 2.0)
+    assert weights @ (points[:, 0] ** 2 * points[:, 2] ** 4) == pytest.approx(1 / 15, rel=1e-12)
+
+
+def test_quadrature_on_the_end_of_a_line_is_that_point():
+    points, weights = DOMAINS["line"].faces["x.max"].quadrature(5)
+    assert weights.sum() == pytest.approx(1)
+    np.testing.assert_array_equal(points, np.full((len(weights), 1), 3.0))
+
+
+@pytest.mark.parametrize("axis", ["x", "y"])
+def test_a_cut_is_a_plane_across_the_box_and_all_times(axis):
+    domain = DOMAINS["time square"]
+    i = domain.coordinates.index(axis)
+    cut = domain.cut(axis, 0.2)
+    placed = cut.scatter(100, np.random.default_rng(0))
+    np.testing.assert_array_equal(placed.points[:, i], 0.2)
+    np.testing.assert_array_equal(placed.normals, np.tile(np.eye(3)[i], (100, 1)))
+    assert np.all(domain.contains(placed.points))
+    sides = np.array([2.0, 1.0, 3.3])
+    assert cut.measure == pytest.approx(np.prod(sides) / sides[i], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("axis", "at", "message"),
+    [
+        ("x", 1.0, r"plane x = 1 lies outside the domain TimeBox"),
+        ("x", -0.5, r"plane x = -0.5 lies outside"),
+        ("x", float("nan"), r"plane x = nan lies outside"),
+        ("t", 0.5, r"no axis 't' to cut; there are x, y"),
+        ("z", 0.5, r"no axis 'z' to cut; there are x, y"),
+    ],
+)
+def test_a_cut_must_go_through_the_box(axis, at, message):
+    with pytest.raises(UserError, match=message):
+        DOMAINS["time square"].cut(axis, at)
 
 
 def test_repr_is_the_call_that_makes_it():

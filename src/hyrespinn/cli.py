@@ -20,9 +20,11 @@ from .experiments.predict import predict_file
 from .experiments.presets import PRESETS, configure
 from .experiments.solve import resume, solve_configured
 from .files import write_atomically
-from .problems.problem import PROBLEMS
+from .metrics import split_components
+from .plots import plot_fields
+from .problems.problem import PROBLEMS, Problem, derived_derivatives
 from .references import reference_of
-from .references.reference import stored_self_convergence
+from .references.reference import recipe_of, stored_self_convergence
 from .solution import Solution
 
 EXIT_USER, EXIT_DIVERGED, EXIT_SIGNAL = 2, 3, 128
@@ -82,9 +84,13 @@ def build_parser() -> argparse.ArgumentParser:
     predict.add_argument("--out", type=Path, required=True)
     predict.set_defaults(command=predict_command)
 
-    reference = commands.add_parser("reference", help="write the reference solution of a problem")
+    reference = commands.add_parser("reference", help="write or draw a problem's reference")
     reference.add_argument("problem")
-    reference.add_argument("--out", type=Path, required=True, help="the .npz file to write")
+    reference.add_argument("--out", type=Path, help="the .npz file to write")
+    reference.add_argument(
+        "--plot", type=Path, nargs="?", const=Path(), metavar="FILE",
+        help="draw it, into PROBLEM-reference.png or this file",
+    )  # fmt: skip
     reference.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE")
     reference.set_defaults(command=reference_command)
     return parser
@@ -115,18 +121,25 @@ def list_command(options: Any) -> int:
         return 0
     table = Table(box=None, pad_edge=False)
     for column in ("problem", "coordinates", "fields", "reference ±", "what it is"):
-        table.add_column(column)
+        table.add_column(column, no_wrap=True)
     for name, cls in PROBLEMS.items():
-        accuracy = stored_self_convergence(name)
+        problem = cls()
         table.add_row(
             name,
-            " ".join(cls.domain.coordinates),
-            " ".join(cls.fields),
-            "exact" if accuracy is None else f"{accuracy:.0e}",
-            cls.description,
+            " ".join(problem.domain.coordinates),
+            " ".join((*problem.fields, *derived_derivatives(problem)[1])),
+            _accuracy(problem),
+            problem.description,
         )
-    console.print(table)
+    console.print(table, soft_wrap=True)
     return 0
+
+
+def _accuracy(problem: Problem) -> str:
+    if recipe_of(problem) is None:
+        return "exact"
+    figure = stored_self_convergence(problem)
+    return "not measured" if figure is None else f"{figure:.0e}"
 
 
 def _default_directory(config: RunConfig) -> Path:
@@ -196,13 +209,33 @@ def predict_command(options: Any) -> int:
 def reference_command(options: Any) -> int:
     options.model, options.preset = "hyrespinn", "fast"
     config = _configuration(options, options.problem)
-    reference = reference_of(config.problem)
+    name = config.problem.name
+    if options.out is None and options.plot is None:
+        raise UserError("Say what to do with the reference: --out FILE.npz, --plot, or both.")
+
+    def say(text: str) -> None:
+        Console().print(text, highlight=False, markup=False, soft_wrap=True)
+
+    reference = reference_of(config.problem, say)
     if reference is None:
-        raise UserError(f"{config.problem.name} has no reference: it defines no exact solution.")
-    write_atomically(
-        options.out, lambda file: np.savez(file, allow_pickle=False, **reference.arrays())
-    )
-    Console().print(f"{options.out}: {reference.description}", highlight=False, markup=False)
+        raise UserError(f"{name} has no reference: it defines no exact solution.")
+    text = reference.description
+    if reference.self_convergence is not None:
+        text += f"; {reference.self_convergence:.1e} from twice the resolution"
+    if options.out is not None:
+        write_atomically(
+            options.out, lambda file: np.savez(file, allow_pickle=False, **reference.arrays())
+        )
+        say(f"{options.out}: {text}")
+    if options.plot is not None:
+        path = Path(f"{name}-reference.png") if options.plot == Path() else options.plot
+        parts = split_components(reference.axes, reference.derived)
+        figure = plot_fields(reference.axes, {**reference.values, **parts}, title=f"{name}: {text}")
+        kind = path.suffix.removeprefix(".") or "png"
+        if kind not in figure.canvas.get_supported_filetypes():
+            raise UserError(f"Cannot draw a picture of the kind {kind!r}; use .png, .pdf or .svg.")
+        write_atomically(path, lambda file: figure.savefig(file, dpi=150, format=kind))
+        say(f"{path}: {text}")
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -23,6 +23,44 @@ def relative_l2(
     if size == 0:  # nothing to be relative to
         return 0.0 if difference == 0 else float("inf")
     return difference / size
+
+
+def split_components(
+    axes: Mapping[str, Any], derived: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Vectors on a grid as one array a component, named after the coordinates in space.
+
+    >>> list(split_components({"x": None, "y": None}, {"flux": np.zeros((3, 4, 2))}))
+    ['flux_x', 'flux_y']
+    """
+    space = [name for name in axes if name != "t"]
+    parts: dict[str, np.ndarray] = {}
+    for name, value in derived.items():
+        count = value.shape[-1]
+        suffixes = [f"_{c}" for c in space]
+        if count != len(space):
+            suffixes = [""] if count == 1 else [f"_{i}" for i in range(1, count + 1)]
+        parts |= {f"{name}{suffix}": value[..., i] for i, suffix in enumerate(suffixes)}
+    return parts
+
+
+def vector_errors(
+    axes: Mapping[str, Any],
+    prediction: Mapping[str, np.ndarray],
+    reference: Mapping[str, np.ndarray],
+) -> dict[str, float]:
+    """``‖q − q*‖/‖q*‖`` of each vector, and each component's error divided by the same ``‖q*‖``."""
+    errors = {}
+    for name, known in reference.items():
+        errors[name] = relative_l2(prediction[name], known)
+        size = float(np.linalg.norm(known))
+        parts = split_components(axes, {name: prediction[name] - known})
+        if len(parts) > 1:
+            errors |= {
+                part: float(np.linalg.norm(difference)) / size if size else float("inf")
+                for part, difference in parts.items()
+            }
+    return errors
 
 
 def efficiencies(error: float, parameters: int, rate: float, seconds: float) -> dict[str, float]:

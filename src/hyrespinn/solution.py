@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,14 +18,23 @@ import jax.numpy as jnp
 import numpy as np
 
 from .derivatives import closure, coordinates, parse
-from .errors import UserError
+from .errors import UserError, unknown
 from .files import load_arrays, save_arrays, write_atomically
+from .metrics import split_components
 from .nn import Inputs, model_named
 from .nn.parameters import cast
 from .plots import plot_fields
 from .problems.ansatz import build_ansatz
 from .problems.conditions import Periodic, embedded
-from .problems.problem import Anatomy, Problem, anatomy, problem_named
+from .problems.fields import Point, fields_of
+from .problems.problem import (
+    Anatomy,
+    Problem,
+    anatomy,
+    components,
+    derived_derivatives,
+    problem_named,
+)
 
 FORMAT = 1
 BATCH = 65536
@@ -53,7 +62,8 @@ class Solution:
     """The fields of a problem as functions that can be evaluated anywhere in its domain.
 
     ``solution(t=0.5, x=x)`` evaluates, with arrays that broadcast; ``solution.derivative("xx",
-    t=0.5, x=x)`` differentiates; ``solution.result`` holds what ``result.json`` does.
+    t=0.5, x=x)`` differentiates; ``solution.quantity("flux", x=x, y=y)`` is what the problem
+    derives from its fields; ``solution.result`` holds what ``result.json`` does.
     """
 
     problem: Problem
@@ -76,32 +86,62 @@ class Solution:
     def _x64(self) -> Any:
         return jax.enable_x64(self.precision == "float64")
 
-    def _evaluate(self, points: np.ndarray, name: str) -> np.ndarray:
-        """Values or one derivative of all fields at ``(n, d)`` points, batch by batch."""
+    def _batched(self, name: str, function: Any, points: np.ndarray) -> Any:
+        """``function(model, points)`` at ``(n, d)`` points, compiled once and batch by batch."""
         if name not in self._compiled:
-            index = parse(name, self.problem.domain.coordinates) if name else None
-            ansatz = self._ansatz
-
-            def evaluate(model: Any, batch: Any) -> Any:
-                fields = partial(ansatz, model)
-                if index is None:
-                    return fields(batch)
-                return fields(coordinates(batch, closure([index], batch.shape[1])))[index]
-
-            self._compiled[name] = eqx.filter_jit(evaluate)
+            self._compiled[name] = eqx.filter_jit(function)
         results = []
         with self._x64():
-            for begin in range(0, len(points), BATCH):
+            for begin in range(0, max(len(points), 1), BATCH):
                 batch = points[begin : begin + BATCH]
+                if not len(batch):  # none at all: shapes alone
+                    batch = np.full(
+                        (1, points.shape[1]), 0.5 * np.sum(self.problem.domain.bounds[0])
+                    )
                 # Padded to a power of two, so that few sizes are ever compiled.
                 size = max(16, 1 << (len(batch) - 1).bit_length())
                 padded = np.concatenate([batch, np.repeat(batch[:1], size - len(batch), axis=0)])
                 values = self._compiled[name](self.model, jnp.asarray(padded, self.precision))
-                results.append(np.asarray(values)[: len(batch)])
-        return np.concatenate(results) if results else np.zeros((0, len(self.problem.fields)))
+                kept = min(len(batch), len(points) - begin)
+                results.append(jax.tree.map(lambda v, n=kept: np.asarray(v)[:n], values))
+        return jax.tree.map(lambda *parts: np.concatenate(parts), *results)
+
+    def _evaluate(self, points: np.ndarray, name: str) -> np.ndarray:
+        """Values or one derivative of all fields."""
+        index = parse(name, self.problem.domain.coordinates) if name else None
+        ansatz = self._ansatz
+
+        def evaluate(model: Any, batch: Any) -> Any:
+            fields = partial(ansatz, model)
+            if index is None:
+                return fields(batch)
+            return fields(coordinates(batch, closure([index], batch.shape[1])))[index]
+
+        return self._batched(name, evaluate, points)
+
+    def derived_at(self, points: np.ndarray) -> dict[str, np.ndarray]:
+        """The problem's derived quantities at points ``(n, d)``, each ``(n, components)``."""
+        problem, ansatz = self.problem, self._ansatz
+        used, names = derived_derivatives(problem)
+        if not names:
+            return {}
+        domain = problem.domain
+
+        def evaluate(model: Any, batch: Any) -> Any:
+            series = ansatz(model, coordinates(batch, closure(used, domain.dimension)))
+            fields = fields_of(series, problem.fields, domain.coordinates, domain.space)
+            result = problem.derived(*fields, Point(batch, domain.coordinates))
+            parts = components(result, batch.shape[0])
+            return {name: jnp.stack(quantity, axis=-1) for name, quantity in parts.items()}
+
+        return self._batched("derived quantities", evaluate, self._checked(points))
 
     def at(self, points: np.ndarray, derivative: str = "") -> dict[str, np.ndarray]:
         """All fields at points ``(n, d)``, columns in the order of the domain's coordinates."""
+        values = self._evaluate(self._checked(points), derivative)
+        return {field: values[:, i] for i, field in enumerate(self.problem.fields)}
+
+    def _checked(self, points: np.ndarray) -> np.ndarray:
         points = np.asarray(points, dtype=float)
         dimension = self.problem.domain.dimension
         if points.ndim != 2 or points.shape[1] != dimension:
@@ -109,8 +149,7 @@ class Solution:
                 f"Points must have shape (n, {dimension}), with columns "
                 f"{', '.join(self.problem.domain.coordinates)}; these have {points.shape}."
             )
-        values = self._evaluate(points, derivative)
-        return {field: values[:, i] for i, field in enumerate(self.problem.fields)}
+        return points
 
     def _broadcast(self, arguments: Mapping[str, Any]) -> tuple[np.ndarray, tuple[int, ...]]:
         names = self.problem.domain.coordinates
@@ -145,15 +184,40 @@ class Solution:
         return axes, self.on_axes(axes)
 
     def on_axes(self, axes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The fields on the grid that the axes span."""
-        mesh = np.meshgrid(*axes.values(), indexing="ij")
-        points = np.stack([m.ravel() for m in mesh], axis=1)
-        return {f: v.reshape(mesh[0].shape) for f, v in self.at(points).items()}
+        """The fields on the grid that the axes span; not a number outside the domain."""
+        return self._on_axes(axes, self.at)
+
+    def derived_on_axes(self, axes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The derived quantities on a grid, their components on a last axis."""
+        return self._on_axes(axes, self.derived_at)
+
+    def _on_axes(
+        self,
+        axes: Mapping[str, np.ndarray],
+        evaluate: Callable[[np.ndarray], dict[str, np.ndarray]],
+    ) -> dict[str, np.ndarray]:
+        mesh = np.stack(np.meshgrid(*axes.values(), indexing="ij"), axis=-1)
+        inside = self.problem.domain.contains(mesh)
+        result = {}
+        for name, values in evaluate(mesh[inside]).items():
+            whole = np.full((*inside.shape, *values.shape[1:]), np.nan, values.dtype)
+            whole[inside] = values
+            result[name] = whole
+        return result
+
+    def quantity(self, name: str, **coordinates: Any) -> np.ndarray:
+        """A derived quantity, such as the flux of a Darcy problem; its components on a last axis."""
+        points, shape = self._broadcast(coordinates)
+        values = self.derived_at(points)
+        if name not in values:
+            raise unknown("derived quantity", name, values)
+        return values[name].reshape(*shape, -1)
 
     def plot(self, path: str | Path | None = None, **counts: int) -> Any:
-        """A picture of the fields on a grid; saved where a path is given."""
+        """A picture of the fields and derived quantities on a grid; saved where a path is given."""
         axes, values = self.grid(**counts)
-        return plot_fields(axes, values, title=self.problem.name, path=path)
+        parts = split_components(axes, self.derived_on_axes(axes))
+        return plot_fields(axes, {**values, **parts}, title=self.problem.name, path=path)
 
     def save(self, path: str | Path) -> None:
         """Write everything needed to evaluate the solution in another process."""

@@ -165,9 +165,18 @@ def _read(key: str, value: Any, hint: Any) -> Any:
         return _read_number(key, value, hint)
     if hint is str:
         return str(value)
-    if isinstance(value, str):
-        raise UserError(f"{key} cannot be given as text; set it in Python.")
-    return value
+    return _read_list(key, value) if isinstance(value, str) else value
+
+
+def _read_list(key: str, text: str) -> Any:
+    """A number, a list or a matrix, such as ``[[1, 0.5], [0.5, 2]]``."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise UserError(
+            f"{key} as text must be a number or a list of numbers, such as 2 or [[1, 0], [0, 2]], "
+            f"not {text!r}; anything else is set in Python."
+        ) from None
 
 
 def _read_number(key: str, value: Any, hint: type) -> Any:

@@ -20,7 +20,7 @@ from ..geometry.sampling import sampler_named
 from ..losses.objective import Objective
 from ..losses.relative_residual import relative_residual
 from ..losses.terms import Counts, Weights
-from ..metrics import efficiencies, relative_l2
+from ..metrics import efficiencies, relative_l2, split_components, vector_errors
 from ..nn.parameters import cast, flatten
 from ..plots import plot_fields, plot_history
 from ..problems.problem import Problem, anatomy
@@ -34,6 +34,8 @@ from .presets import configure
 from .progress import reporter as make_reporter
 from .run_directory import RunDirectory
 from .stages import make_stages
+
+MONITOR_POINTS = 2**17
 
 
 def solve(
@@ -132,15 +134,20 @@ class Session:
         self.reporter = make_reporter(progress)
         self.clock = Clock()
         self.reference: Reference | None = None
+        self.first_errors: dict[str, float] | None = None
 
     def run(self, meta: Mapping[str, Any] | None = None) -> Solution:
         config = self.config
         with jax.enable_x64(config.precision == "float64"), Interrupt() as interrupt:
-            self.reference = reference_of(config.problem) if self.with_reference else None
+            if self.with_reference:
+                self.reference = reference_of(config.problem, self.reporter.message)
             key = jax.random.key(config.seed)
             with self.clock.measure("training"):
                 theta, assemble = self._model(key)
             objective = self._objective(assemble)
+            monitor = self._monitor(objective)
+            if monitor is not None:
+                self.first_errors = {k.removeprefix("rel_l2_"): e for k, e in monitor(theta).items()}
             trainer = Trainer(
                 objective,
                 make_stages(config.train),
@@ -154,7 +161,7 @@ class Session:
                 clock=self.clock,
                 reporter=self.reporter,
                 store=self.directory,
-                monitor=self._monitor(objective),
+                monitor=monitor,
                 interrupted=interrupt.requested,
                 checkpoint_seconds=config.train.checkpoint_seconds,
             )
@@ -205,11 +212,17 @@ class Session:
                 )
 
     def _monitor(self, objective: Objective) -> Callable[[Array], dict[str, float]] | None:
+        """Errors for the history; on a grid of millions, those of a fixed choice of its points."""
         if self.reference is None:
             return None
-        points = jnp.asarray(self.reference.points, self.config.precision)
+        grid = self.reference.points
+        chosen = np.arange(len(grid))
+        if len(grid) > MONITOR_POINTS:
+            rng = np.random.default_rng(0)
+            chosen = np.sort(rng.choice(len(grid), MONITOR_POINTS, replace=False))
+        points = jnp.asarray(grid[chosen], self.config.precision)
         evaluate = jax.jit(lambda theta: objective.solution(theta)(points))
-        known = {name: value.ravel() for name, value in self.reference.values.items()}
+        known = {name: value[chosen] for name, value in self.reference.flat().items()}
 
         def errors(theta: Array) -> dict[str, float]:
             values = np.asarray(evaluate(theta))
@@ -243,24 +256,43 @@ class Session:
             config.precision,
             config.train.exact,
         )
-        values = None
-        if self.reference is not None:
-            values = solution.on_axes(self.reference.axes)
-        result = self._result(objective, outcome, values)
+        axes = error_axes(config.problem) if self.reference is None else self.reference.axes
+        shown: dict[str, np.ndarray] = {}
+        errors: dict[str, float] | None = None
+        if self.reference is not None or self.directory is not None:
+            values, derived = solution.on_axes(axes), solution.derived_on_axes(axes)
+            shown = {**values, **split_components(axes, derived)}
+            errors = self._errors(values, derived)
+        result = self._result(objective, outcome, errors)
         if signal is not None and outcome.status == "interrupted":
             result["signal"] = signal
         solution = dataclasses.replace(solution, result=result)
         if self.directory is not None:
             solution.save(self.directory.solution)
-            self._figures(solution, values)
+            self._figures(axes, shown)
             result["seconds"]["total"] = self.directory.seconds
             write_json(self.directory.result, result)
             if self.directory.warning:
                 self.reporter.message(f"Warning: {self.directory.warning}")
         return solution
 
+    def _errors(
+        self, values: Mapping[str, np.ndarray], derived: Mapping[str, np.ndarray]
+    ) -> dict[str, float] | None:
+        """The relative errors of fields and derived quantities, inside the domain."""
+        reference = self.reference
+        if reference is None:
+            return None
+        inside = reference.inside
+        known = {name: value[inside] for name, value in reference.derived.items()}
+        found = {name: derived[name][inside] for name in known}
+        return {
+            **{f: relative_l2(values[f][inside], v) for f, v in reference.flat().items()},
+            **vector_errors(reference.axes, found, known),
+        }
+
     def _result(
-        self, objective: Objective, outcome: Outcome, values: Mapping[str, np.ndarray] | None
+        self, objective: Objective, outcome: Outcome, errors: dict[str, float] | None
     ) -> dict[str, Any]:
         config, clock = self.config, outcome.clock
         rate = outcome.steps / clock.training if clock.training else 0.0
@@ -283,36 +315,37 @@ class Session:
             "losses": outcome.losses,
             "relative_residual": relative_residual(objective, outcome.theta),
             "rel_l2": None,
+            "rel_l2_initial": self.first_errors,  # of the untrained network
             "eta_params": None,
             "eta_comp": None,
             "eta_dof": None,
             "reference": None,
         }
-        if self.reference is not None and values is not None:
-            known = self.reference.values
-            errors = {f: relative_l2(values[f], known[f]) for f in known}
+        if self.reference is not None and errors is not None:
             result["rel_l2"] = errors
             result["reference"] = {
                 "description": self.reference.description,
                 "self_convergence": self.reference.self_convergence,
             }
-            if outcome.steps and all(e > 0 and math.isfinite(e) for e in errors.values()):
+            of_fields = {f: e for f, e in errors.items() if f in config.problem.fields}
+            if outcome.steps and all(e > 0 and math.isfinite(e) for e in of_fields.values()):
                 etas = {
                     f: efficiencies(e, int(outcome.theta.size), rate, clock.training)
-                    for f, e in errors.items()
+                    for f, e in of_fields.items()
                 }
                 for name in next(iter(etas.values())):
                     result[name] = {f: eta[name] for f, eta in etas.items()}
         return result
 
-    def _figures(self, solution: Solution, values: Mapping[str, np.ndarray] | None) -> None:
+    def _figures(self, axes: Mapping[str, np.ndarray], shown: Mapping[str, np.ndarray]) -> None:
         assert self.directory is not None
         folder = self.directory.figures
-        reference = self.reference
-        axes = error_axes(self.config.problem) if reference is None else reference.axes
-        shown = solution.on_axes(axes) if values is None else values
         title = f"{self.config.problem.name}, {self.config.model}, seed {self.config.seed}"
-        known = None if reference is None else reference.values
+        known = None
+        if self.reference is not None:
+            parts = split_components(axes, self.reference.derived)
+            known = {**self.reference.values, **parts}
+            shown = {name: value for name, value in shown.items() if name in known}
         plot_fields(axes, shown, known, title, folder / "solution.png")
         if self.directory.rows:
             plot_history(self.directory.rows, title, folder / "history.png")

@@ -211,7 +211,11 @@ class Domain:
         pairs = zip(self.bounds, other.bounds, strict=True)
         bounds = tuple((min(a, c), max(b, d)) for (a, b), (c, d) in pairs)
         return self._composed(
-            other, "|", bounds, box_patch(bounds), lambda a, b: a.__array_namespace__().minimum(a, b)
+            other,
+            "|",
+            bounds,
+            box_patch(bounds),
+            lambda a, b: a.__array_namespace__().minimum(a, b),
         )
 
     def __and__(self, other: Domain) -> Domain:
@@ -288,9 +292,7 @@ class Domain:
         """The same domain with ``name.`` before the names of its pieces."""
         faces = {f"{name}.{piece}": patch for piece, patch in self.faces.items()}
         text = f"{self!r}.named({name!r})"
-        return Domain(
-            self.coordinates, self.bounds, self.body, faces, self.level, text, self.start
-        )
+        return Domain(self.coordinates, self.bounds, self.body, faces, self.level, text, self.start)
 
     def extrude(self, **side: tuple[float, float]) -> Domain:
         """This domain times an interval of a further axis, such as ``annulus.extrude(z=(0, 1))``."""

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
+from ..geometry.sampling import PoissonDisk
 from ..problems.ansatz import build_ansatz
 from ..problems.conditions import Initial, Periodic, embedded
 from ..problems.problem import Anatomy, Problem, field_of
@@ -50,6 +51,7 @@ class Objective:
                 continue
             self.terms.append(builder.condition(condition, self._name(condition)))
         self.batch = batch or counts.interior
+        self.fixed = isinstance(sampler, PoissonDisk)
 
     def _name(self, condition: Any) -> str:
         """A column name that says what the term is: ``initial``, ``dirichlet_v``, ``neumann#2``."""
@@ -120,11 +122,12 @@ class Objective:
         """Points drawn where the residual is large (residual-adaptive distribution).
 
         From a pool ``pool`` times larger, points are chosen without replacement with
-        probabilities ``|r|^power / mean + floor``; the other terms get fresh points.
+        probabilities ``|r|^power / mean + floor``; the other terms get fresh points. A sampler
+        with a fixed set of points (Poisson disk) leaves nothing to choose.
         """
         first, second, third = jax.random.split(key, 3)
         samples = self.draw(first)
-        if pool <= 1:
+        if pool <= 1 or self.fixed:
             return samples
         interior = self.terms[0]
         candidates = jnp.concatenate(

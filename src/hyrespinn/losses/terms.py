@@ -11,12 +11,14 @@ import jax.numpy as jnp
 from jax import Array
 
 from ..derivatives import MultiIndex, Taylor, closure, coordinates, parse
+from ..geometry.patch import draw as draw_points
 from ..geometry.sampling import Sampler
 from ..problems.conditions import (
     Boundary,
     Condition,
     Dirichlet,
     Initial,
+    Interface,
     MeanValue,
     Neumann,
     Periodic,
@@ -104,7 +106,9 @@ class TermBuilder:
             case Neumann():
                 return self._neumann(condition, name)
             case Boundary():
-                return self._boundary(condition, name)
+                return self._surface(condition, name, self._draw_boundary(condition.on))
+            case Interface():
+                return self._surface(condition, name, self._draw_planes(condition))
             case Periodic():
                 return self._periodic(condition, name)
             case MeanValue():
@@ -126,6 +130,15 @@ class TermBuilder:
         return lambda key: Samples(
             *domain.boundary(key, self.counts.boundary, pieces, self.sampler, self.dtype)
         )
+
+    def _draw_planes(self, condition: Interface) -> Callable[[Array], Samples]:
+        planes = tuple(self.problem.domain.cut(condition.axis, at) for at in condition.planes)
+
+        def draw(key: Array) -> Samples:
+            placed = draw_points(planes, key, self.counts.boundary, self.sampler, self.dtype)
+            return Samples(placed.points, placed.normals)
+
+        return draw
 
     def _initial(self, condition: Initial, name: str) -> Term:
         domain, i = self.problem.domain, self._column(condition)
@@ -172,7 +185,9 @@ class TermBuilder:
         weight = self._weight(condition, self.weights.boundary)
         return Term(name, weight, self._draw_boundary(condition.on), residuals)
 
-    def _boundary(self, condition: Boundary, name: str) -> Term:
+    def _surface(
+        self, condition: Boundary | Interface, name: str, draw: Callable[[Array], Samples]
+    ) -> Term:
         domain = self.problem.domain
         used, _ = requested_derivatives(self.problem, condition.residual, name, normals=True)
 
@@ -184,8 +199,7 @@ class TermBuilder:
                 condition.residual(*fields, point), samples.points.shape[0], name
             )
 
-        weight = self._weight(condition, self.weights.boundary)
-        return Term(name, weight, self._draw_boundary(condition.on), residuals)
+        return Term(name, self._weight(condition, self.weights.boundary), draw, residuals)
 
     def _periodic(self, condition: Periodic, name: str) -> Term:
         """Values and derivatives below the equation's order along the axis agree at both ends."""
@@ -211,15 +225,20 @@ class TermBuilder:
         return Term(name, self._weight(condition, self.weights.boundary), draw, residuals)
 
     def _mean(self, condition: MeanValue, name: str) -> Term:
-        domain, i = self.problem.domain, self._column(condition)
-
-        def draw(key: Array) -> Samples:
-            return Samples(domain.interior(key, self.counts.interior, self.sampler, self.dtype))
+        """The mean by quadrature: an error of random points would move the whole solution."""
+        i = self._column(condition)
+        nodes, shares = self.problem.domain.body.quadrature(self.counts.interior)
+        points, weights = jnp.asarray(nodes, self.dtype), jnp.asarray(shares, self.dtype)
 
         def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
-            return {name: (jnp.mean(solution(samples.points)[:, i]) - condition.value)[None]}
+            return {name: (weights @ solution(samples.points)[:, i] - condition.value)[None]}
 
-        return Term(name, self._weight(condition, self.weights.boundary), draw, residuals)
+        return Term(
+            name,
+            self._weight(condition, self.weights.boundary),
+            lambda key: Samples(points),
+            residuals,
+        )
 
 
 def keys_for(key: Array, terms: list[Term]) -> dict[str, Array]:

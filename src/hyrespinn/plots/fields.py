@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,12 +23,13 @@ def plot_fields(
 ) -> Figure:
     """One row a field: the solution and, with a reference, the reference and the absolute error.
 
-    In one dimension the fields are lines, in two colour maps; with more, the grid is cut at the
-    last value of the first axes (the final time of an evolution in the plane).
+    In one dimension the fields are lines, in two colour maps. With more, the grid is cut: at the
+    final time (or, without a reference, at four times) and through the middle of a third axis.
     """
     fields = list(values)
     dimension = len(axes)
-    columns = 1 if reference is None or dimension == 1 else 3
+    moments = _moments(axes, reference is not None)
+    columns = 1 if dimension == 1 else len(moments) if reference is None else 3
     figure = Figure(figsize=(4.2 * columns + 0.6, 3.2 * len(fields) + 0.4), layout="constrained")
     grid = figure.subplots(len(fields), columns, squeeze=False)
     for row, field in zip(grid, fields, strict=True):
@@ -35,12 +37,20 @@ def plot_fields(
         if dimension == 1:
             _line(row[0], axes, np.asarray(values[field]), known, field)
         else:
-            _maps(figure, row, axes, np.asarray(values[field]), known, field)
+            _maps(figure, row, axes, np.asarray(values[field]), known, field, moments)
     if title:
         figure.suptitle(title)
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure
+
+
+def _moments(axes: Mapping[str, np.ndarray], compared: bool) -> list[int]:
+    """The indices on the time axis at which a plane is shown; one alone where nothing is cut."""
+    if "t" not in axes or len(axes) < 3:
+        return [-1]
+    last = axes["t"].size - 1
+    return [last] if compared else sorted({round(last * i / 3) for i in range(4)})
 
 
 def _line(
@@ -66,27 +76,46 @@ def _maps(
     value: np.ndarray,
     known: np.ndarray | None,
     field: str,
+    moments: list[int],
 ) -> None:
-    names = list(axes)
-    cut = tuple(-1 for _ in names[:-2])
-    where = ", ".join(f"{n} = {axes[n][-1]:.3g}" for n in names[:-2])
-    suffix = f" at {where}" if where else ""
-    horizontal, vertical = axes[names[-2]], axes[names[-1]]
-    panels = [(field + suffix, value[cut], FIELD_MAP)]
-    if known is not None:
-        panels.append((f"reference {field}", known[cut], FIELD_MAP))
-        panels.append(("absolute error", np.abs(value[cut] - known[cut]), ERROR_MAP))
-    scale = panels[0 if known is None else 1][1]
+    shown = [name for name in axes if name != "t" or len(axes) == 2][:2]
+    panels = []
+    for moment in moments:
+        cut, suffix = _cut(axes, shown, moment)
+        panels.append((field + suffix, value[cut], FIELD_MAP))
+        if known is not None:
+            panels.append((f"reference {field}", known[cut], FIELD_MAP))
+            panels.append(("absolute error", np.abs(value[cut] - known[cut]), ERROR_MAP))
+    scale = np.concatenate([p[1].ravel() for p in (panels if known is None else panels[1:2])])
     low, high = float(np.nanmin(scale)), float(np.nanmax(scale))
     for ax, (title, data, colours) in zip(row, panels, strict=True):
         limits = (low, high) if colours == FIELD_MAP else (None, None)
+        holes = bool(np.isnan(data).any())
         mesh = ax.pcolormesh(
-            horizontal, vertical, data.T, cmap=colours, vmin=limits[0], vmax=limits[1],
-            shading="gouraud", rasterized=True,
+            axes[shown[0]], axes[shown[1]], data.T, cmap=colours, vmin=limits[0], vmax=limits[1],
+            shading="nearest" if holes else "gouraud", rasterized=True,
         )  # fmt: skip
+        if holes:
+            ax.set_aspect("equal")
         formatter = ScalarFormatter()
         formatter.set_powerlimits((-2, 3))
         figure.colorbar(mesh, ax=ax, format=formatter)
         ax.set_title(title)
-        ax.set_xlabel(names[-2])
-        ax.set_ylabel(names[-1])
+        ax.set_xlabel(shown[0])
+        ax.set_ylabel(shown[1])
+
+
+def _cut(
+    axes: Mapping[str, np.ndarray], shown: list[str], moment: int
+) -> tuple[tuple[Any, ...], str]:
+    """The index of a plane, and where it lies in words."""
+    index: list[Any] = []
+    where = []
+    for name, axis in axes.items():
+        if name in shown:
+            index.append(slice(None))
+            continue
+        at = moment if name == "t" else axis.size // 2
+        index.append(at)
+        where.append(f"{name} = {axis[at]:.3g}")
+    return tuple(index), f" at {', '.join(where)}" if where else ""

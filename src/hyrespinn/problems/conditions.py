@@ -81,6 +81,25 @@ class Boundary(Condition):
 
 
 @dataclass(frozen=True)
+class Interface(Condition):
+    """A condition on planes inside the domain: ``residual(*fields, p)`` is to vanish where
+    coordinate ``axis`` is one of ``at``; the point carries the normal along the axis.
+
+    The jump of a coefficient is stated so: ``Interface(lambda u, p: 3 * u.y, axis="y", at=0.5)``.
+    """
+
+    residual: Callable[..., Any]
+    axis: str
+    at: float | tuple[float, ...]
+    name: str = "interface"
+    weight: float | None = None
+
+    @property
+    def planes(self) -> tuple[float, ...]:
+        return self.at if isinstance(self.at, tuple) else (float(self.at),)
+
+
+@dataclass(frozen=True)
 class Periodic(Condition):
     """Periodic along an axis, with all derivatives that the equation reads."""
 

@@ -6,6 +6,7 @@ import dataclasses
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 import jax
@@ -13,11 +14,20 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-from ..derivatives import MultiIndex, Taylor, closure, coordinates
+from ..derivatives import MultiIndex, Taylor, closure, coordinates, lift
 from ..errors import UserError, unknown
 from ..geometry import Domain
 from .calls import call
-from .conditions import Boundary, Condition, Dirichlet, Initial, MeanValue, Neumann, Periodic
+from .conditions import (
+    Boundary,
+    Condition,
+    Dirichlet,
+    Initial,
+    Interface,
+    MeanValue,
+    Neumann,
+    Periodic,
+)
 from .fields import Field, Point, fields_of
 
 
@@ -42,6 +52,7 @@ class Problem:
     fields: ClassVar[tuple[str, ...]]
     description: ClassVar[str] = ""
     test_grid: ClassVar[tuple[int, ...] | None] = None
+    cell_centers: ClassVar[bool] = False  # errors are measured at cell centres, not at nodes
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -71,6 +82,13 @@ class Problem:
     def exact(self, p: Point) -> Any:
         """The exact solution, where there is one; only errors are measured with it."""
         return None
+
+    def derived(self, *fields_and_point: Any) -> dict[str, Any]:
+        """Further quantities by name, made from the fields: an array, or a tuple for a vector.
+
+        Called as ``residual`` is. Their errors are reported beside those of the fields.
+        """
+        return {}
 
     def parameters(self) -> dict[str, Any]:
         """The parameters and their values."""
@@ -121,6 +139,24 @@ def named_residuals(result: Any, count: int, what: str = "residual") -> dict[str
     return arrays
 
 
+def components(result: Any, count: int, what: str = "derived") -> dict[str, tuple[Array, ...]]:
+    """What ``derived`` returned, each quantity as a tuple of components, with shapes checked."""
+    if not isinstance(result, dict):
+        raise UserError(f"{what}() must return a dict of arrays, not {type(result).__name__}.")
+    quantities = {}
+    for name, quantity in result.items():
+        parts = tuple(quantity) if isinstance(quantity, (tuple, list)) else (quantity,)
+        parts = tuple(part.value if isinstance(part, Field) else part for part in parts)
+        for part in parts:
+            if jnp.shape(part) != (count,):
+                raise UserError(
+                    f"The {what} quantity {name} has shape {jnp.shape(part)}; expected ({count},), "
+                    "one number for each point, or a tuple of such arrays for a vector."
+                )
+        quantities[name] = parts
+    return quantities
+
+
 @dataclass(frozen=True)
 class Anatomy:
     """What the package found out about a problem by looking at its residual and conditions."""
@@ -142,15 +178,25 @@ def requested_derivatives(
     return used, names
 
 
+def derived_derivatives(problem: Problem) -> tuple[set[MultiIndex], tuple[str, ...]]:
+    """The derivatives that ``problem.derived`` reads, and the names of its quantities."""
+    by_field, names = _trace(problem, problem.derived, "derived", False, components)
+    return set().union(*by_field.values()), names
+
+
 def _trace(
-    problem: Problem, function: Callable[..., Any], what: str, normals: bool
+    problem: Problem,
+    function: Callable[..., Any],
+    what: str,
+    normals: bool,
+    named: Callable[[Any, int, str], dict[str, Any]] = named_residuals,
 ) -> tuple[dict[str, set[MultiIndex]], tuple[str, ...]]:
     """Which derivatives of which field a function reads, found by calling it on three points."""
     domain, count = problem.domain, 3
     used: dict[str, set[MultiIndex]] = {name: set() for name in problem.fields}
     names: list[str] = []
 
-    def trace(points: Array) -> list[Array]:
+    def trace(points: Array) -> list[Any]:
         def field(name: str) -> Field:
             def lookup(index: MultiIndex) -> Array:
                 used[name].add(index)
@@ -161,7 +207,7 @@ def _trace(
         point = Point(points, domain.coordinates, points if normals else None)
         arguments = (*(field(name) for name in problem.fields), point)
         expected = ", ".join((*problem.fields, "p"))
-        vectors = named_residuals(call(function, arguments, expected), count, what)
+        vectors = named(call(function, arguments, expected), count, what)
         names.extend(vectors)
         return list(vectors.values())
 
@@ -174,6 +220,7 @@ def anatomy(problem: Problem) -> Anatomy:
     _check_statement(problem)
     domain = problem.domain
     used, names = requested_derivatives(problem, problem.residual)
+    derived_derivatives(problem)  # a mistake in it is told before training, not after
     return Anatomy(
         closure=closure(used, domain.dimension),
         requested=tuple(sorted(used)),
@@ -222,6 +269,9 @@ def _check_condition(problem: Problem, condition: Any) -> None:
         field_of(problem, condition)
     if isinstance(condition, (Dirichlet, Neumann, Boundary)):
         problem.domain.expand(condition.on)
+    if isinstance(condition, Interface):
+        for plane in condition.planes:
+            problem.domain.cut(condition.axis, plane)
     if isinstance(condition, Initial) and not problem.domain.has_time:
         raise UserError("An Initial condition needs a time domain, such as TimeBox(t=…, x=…).")
     if isinstance(condition, Periodic) and condition.axis not in problem.domain.space:
@@ -242,6 +292,23 @@ def field_of(problem: Problem, condition: Any) -> str:
     if condition.field not in problem.fields:
         raise unknown("field", condition.field, problem.fields)
     return condition.field
+
+
+def exact_fields(problem: Problem, p: Point, order: int) -> list[Field]:
+    """The fields of the exact solution at points, with all derivatives up to an order."""
+    domain = problem.domain
+    dimension = domain.dimension
+    points = jnp.stack([getattr(p, c) for c in domain.coordinates], axis=-1)
+
+    def values(points: Array) -> Array:
+        result = problem.exact(Point(points, domain.coordinates))
+        several = result if isinstance(result, (tuple, list)) else (result,)
+        columns = [jnp.broadcast_to(jnp.asarray(v), points.shape[:-1]) for v in several]
+        return jnp.stack(columns, axis=-1)
+
+    indices = [i for i in product(range(order + 1), repeat=dimension) if sum(i) <= order]
+    series = lift(values, coordinates(points, closure(indices, dimension)))
+    return fields_of(series, problem.fields, domain.coordinates, domain.space)
 
 
 def residuals_at(

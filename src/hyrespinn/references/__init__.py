@@ -1,6 +1,6 @@
 """Reference solutions to measure errors with; training never sees them."""
 
-from . import allen_cahn  # noqa: F401 - registers its references
-from .reference import Reference, error_axes, reference_of
+from . import allen_cahn, burgers, dispersive, grey_scott  # noqa: F401 - they register themselves
+from .reference import Reference, error_axes, make_reference, reference_of
 
-__all__ = ["Reference", "error_axes", "reference_of"]
+__all__ = ["Reference", "error_axes", "make_reference", "reference_of"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import resources
 from typing import Any
 
@@ -12,40 +13,84 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..problems.conditions import Periodic
+from ..metrics import split_components
+from ..problems.conditions import Initial, Periodic, evaluate
 from ..problems.fields import Point
-from ..problems.problem import Problem
+from ..problems.problem import Problem, exact_fields, field_of
+from . import cache
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Field values on the grid that the axes span, time first."""
+    """Field values on the grid that the axes span, time first; not a number outside the domain.
+
+    ``derived`` holds further quantities, such as a flux, with their components on a last axis.
+    """
 
     axes: dict[str, np.ndarray]
     values: dict[str, np.ndarray]
     description: str
     self_convergence: float | None = None
+    derived: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def mesh(self) -> np.ndarray:
+        """All points of the grid, the coordinates on a last axis."""
+        return np.stack(np.meshgrid(*self.axes.values(), indexing="ij"), axis=-1)
+
+    @cached_property
+    def inside(self) -> np.ndarray:
+        """Which points of the grid lie in the domain."""
+        return np.isfinite(next(iter(self.values.values())))
 
     @property
     def points(self) -> np.ndarray:
-        """All grid points ``(n, d)``."""
-        mesh = np.meshgrid(*self.axes.values(), indexing="ij")
-        return np.stack([m.ravel() for m in mesh], axis=1)
+        """The grid points in the domain, ``(n, d)``."""
+        return self.mesh[self.inside]
+
+    def flat(self) -> dict[str, np.ndarray]:
+        """The fields at ``points``."""
+        return {name: value[self.inside] for name, value in self.values.items()}
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Axes and fields by name, as ``hyrespinn reference --out`` writes them."""
-        return {**self.axes, **self.values}
+        """What ``hyrespinn reference --out`` writes: axes and fields, all by name.
+
+        Where the domain does not fill its bounding box, coordinates and fields are lists of points.
+        """
+        parts = split_components(self.axes, self.derived)
+        if self.inside.all():
+            return {**self.axes, **self.values, **parts}
+        columns = dict(zip(self.axes, self.points.T, strict=True))
+        return {**columns, **{k: v[self.inside] for k, v in {**self.values, **parts}.items()}}
 
 
-Maker = Callable[[Any], Reference]
-REFERENCES: dict[type[Problem], Maker] = {}
+Maker = Callable[..., dict[str, np.ndarray]]
 
 
-def reference_for(cls: type[Problem]) -> Callable[[Maker], Maker]:
-    """Declare the function that makes the reference of a problem class."""
+@dataclass(frozen=True)
+class Recipe:
+    """How a reference is made: ``make(problem, axes, **settings)`` gives the fields on the grid."""
+
+    make: Maker
+    description: str
+    settings: Mapping[str, int]
+
+
+REFERENCES: dict[type[Problem], dict[str, Recipe]] = {}
+
+
+def reference_for(
+    cls: type[Problem], description: str, variant: str = "converged", **settings: int
+) -> Callable[[Maker], Maker]:
+    """Declare the function that makes the reference of a problem class, and its resolution.
+
+    Each setting is a resolution: with all of them doubled, the reference is the finer one that
+    its self-convergence is measured with. A problem with a parameter ``reference`` chooses the
+    variant by it.
+    """
 
     def decorate(maker: Maker) -> Maker:
-        REFERENCES[cls] = maker
+        REFERENCES.setdefault(cls, {})[variant] = Recipe(maker, description, settings)
         return maker
 
     return decorate
@@ -60,35 +105,121 @@ def error_axes(problem: Problem) -> dict[str, np.ndarray]:
     per_axis = DEFAULT_GRIDS.get(domain.dimension, 11)
     counts = problem.test_grid or (per_axis,) * domain.dimension
     periodic = {c.axis for c in problem.conditions() if isinstance(c, Periodic)}
-    open_axes = tuple(c in periodic for c in domain.coordinates)
-    return dict(zip(domain.coordinates, domain.grid(counts, open_axes), strict=True))
+    cells = {c for c in domain.space if problem.cell_centers}
+    open_axes = tuple(c in periodic | cells for c in domain.coordinates)
+    axes = dict(zip(domain.coordinates, domain.grid(counts, open_axes), strict=True))
+    for c in cells:
+        a, b = domain.bounds[domain.coordinates.index(c)]
+        axes[c] = axes[c] + 0.5 * (b - a) / axes[c].size
+    return axes
 
 
-def reference_of(problem: Problem) -> Reference | None:
-    """The registered reference, else the exact solution on the test grid, else none."""
-    maker = REFERENCES.get(type(problem))
-    if maker is not None:
-        return maker(problem)
-    return _exact(problem)
+def reference_of(problem: Problem, say: Callable[[str], None] | None = None) -> Reference | None:
+    """The registered reference, else the exact solution on the test grid, else none.
+
+    A registered one is kept on disk (:mod:`hyrespinn.references.cache`); ``say`` is told when it
+    has to be made.
+    """
+    recipe = recipe_of(problem)
+    if recipe is None:
+        return _exact(problem)
+
+    def compute() -> dict[str, np.ndarray]:
+        if say is not None:
+            say(f"making the reference of {problem.name}: {recipe.description}")
+        return make_reference(problem).values
+
+    values = cache.recall(cache_key(problem, recipe), compute)
+    return _described(problem, recipe, values, stored_self_convergence(problem))
+
+
+def recipe_of(problem: Problem) -> Recipe | None:
+    """The recipe of a problem's class, of the variant that the problem asks for."""
+    variants = REFERENCES.get(type(problem))
+    if variants is None:
+        return None
+    return variants[getattr(problem, "reference", "converged")]
+
+
+def make_reference(problem: Problem, **settings: int) -> Reference:
+    """The registered reference, made afresh, with other settings than the usual ones where given."""
+    recipe = recipe_of(problem)
+    if recipe is None:
+        raise ValueError(f"{problem.name} has no recipe for a reference")
+    used = Recipe(recipe.make, recipe.description, {**recipe.settings, **settings})
+    values = used.make(problem, error_axes(problem), **used.settings)
+    figure = None if settings else stored_self_convergence(problem)
+    return _described(problem, used, values, figure)
+
+
+def _described(
+    problem: Problem, recipe: Recipe, values: dict[str, np.ndarray], figure: float | None
+) -> Reference:
+    text = recipe.description.format(**recipe.settings)
+    return Reference(error_axes(problem), values, text, figure)
+
+
+def cache_key(problem: Problem, recipe: Recipe) -> str:
+    """A hash of all that determines a reference: the problem, the grid, the settings, the code."""
+    description = {
+        "problem": problem.name,
+        "parameters": {k: repr(v) for k, v in problem.parameters().items()},
+        "domain": repr(problem.domain),
+        "axes": {c: [float(a[0]), float(a[-1]), a.size] for c, a in error_axes(problem).items()},
+        "settings": dict(recipe.settings),
+    }
+    modules = (type(problem).__module__, recipe.make.__module__)
+    return f"{problem.name}-{cache.digest(description, modules)}"
+
+
+def initial_values(problem: Problem, points: np.ndarray) -> dict[str, np.ndarray]:
+    """What the initial conditions say of each field at points ``(..., d)``, in double precision."""
+    with jax.enable_x64(True):
+        where = jnp.asarray(points)
+        point = Point(where, problem.domain.coordinates)
+        return {
+            field_of(problem, c): np.asarray(evaluate(c.value, point, where[..., 0]))
+            for c in problem.conditions()
+            if isinstance(c, Initial) and not c.derivative
+        }
 
 
 def _exact(problem: Problem) -> Reference | None:
     axes = error_axes(problem)
+    mesh = np.stack(np.meshgrid(*axes.values(), indexing="ij"), axis=-1)
+    inside = problem.domain.contains(mesh)
     with jax.enable_x64(True):
-        mesh = np.stack(np.meshgrid(*axes.values(), indexing="ij"), axis=-1)
-        result = problem.exact(Point(jnp.asarray(mesh), problem.domain.coordinates))
+        point = Point(jnp.asarray(mesh), problem.domain.coordinates)
+        result = problem.exact(point)
         if result is None:
             return None
+        fields = exact_fields(problem, point, order=1)
+        quantities = problem.derived(*fields, point)
         several = result if isinstance(result, (tuple, list)) else (result,)
         values = {
-            name: np.broadcast_to(np.asarray(value), mesh.shape[:-1])
+            name: np.where(inside, np.broadcast_to(np.asarray(value), mesh.shape[:-1]), np.nan)
             for name, value in zip(problem.fields, several, strict=True)
         }
-    return Reference(axes, values, "exact solution")
+        derived = {
+            name: np.where(inside[..., None], stack_components(quantity), np.nan)
+            for name, quantity in quantities.items()
+        }
+    return Reference(axes, values, "exact solution", derived=derived)
 
 
-def stored_self_convergence(key: str) -> float | None:
-    """The figure that ``python -m hyrespinn.references.self_convergence`` stored for this key."""
+def stack_components(quantity: Any) -> np.ndarray:
+    """A derived quantity with its components on a last axis."""
+    parts = quantity if isinstance(quantity, (tuple, list)) else (quantity,)
+    return np.stack([np.asarray(part) for part in parts], axis=-1)
+
+
+def stored_self_convergence(problem: Problem) -> float | None:
+    """The figure that ``python -m hyrespinn.references.self_convergence`` stored for this problem.
+
+    It holds for the problem as it is by default; other parameters were not measured.
+    """
+    if type(problem)().parameters() != problem.parameters():
+        return None
     text = resources.files(__package__).joinpath("self_convergence.json").read_text()
-    entry = json.loads(text).get(key)
+    entry = json.loads(text).get(problem.name)
     return None if entry is None else float(entry["relative_l2"])

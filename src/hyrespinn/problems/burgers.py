@@ -1,0 +1,28 @@
+"""The Burgers equation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from ..geometry import TimeBox
+from .conditions import Dirichlet, Initial
+from .problem import Problem, register
+
+
+@register("burgers")
+class Burgers(Problem):
+    """u_t + u u_x = ν u_xx on [−1, 1], zero at both ends, from −sin πx: a shock forms at x = 0."""
+
+    nu: float = 0.01 / jnp.pi
+    domain = TimeBox(t=(0, 1), x=(-1, 1))
+    fields = ("u",)
+    description = "a sine that steepens into a standing shock"
+    test_grid = (201, 513)
+
+    def residual(self, u: Any, p: Any) -> Any:
+        return u.t + u * u.x - self.nu * u.xx
+
+    def conditions(self) -> list[Any]:
+        return [Initial(lambda p: -jnp.sin(jnp.pi * p.x)), Dirichlet(0.0)]

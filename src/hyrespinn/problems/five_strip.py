@@ -1,0 +1,67 @@
+"""Darcy flow through five strips of different permeability."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import UserError
+from ..geometry import Box
+from .conditions import Boundary, Interface, MeanValue
+from .problem import Problem, register
+
+
+@register("darcy-five-strip")
+class DarcyFiveStrip(Problem):
+    """−∇·(μ∇u) = 0 on [0, 1]², μ constant in each of five horizontal strips; u = 1 − x.
+
+    The flux −μ∇u is given on the whole boundary. Its normal component −μ u_y is continuous across
+    the interfaces, which is imposed there; its x component jumps.
+    """
+
+    mu: tuple[float, ...] = (16.0, 6.0, 1.0, 10.0, 2.0)
+    domain = Box(x=(0, 1), y=(0, 1))
+    fields = ("u",)
+    description = "flow through five layers, the flux jumps between them"
+    test_grid = (200, 200)
+    cell_centers = True
+
+    def __post_init__(self) -> None:
+        if not self.mu or min(self.mu) <= 0:
+            raise UserError(f"problem.mu must be a list of positive numbers, not {self.mu!r}.")
+        object.__setattr__(self, "mu", tuple(float(m) for m in self.mu))  # a list, from a file
+
+    def strip(self, y: Any) -> Any:
+        """μ at height y; on an interface, that of the strip above."""
+        count = len(self.mu)
+        index = jnp.clip(jnp.floor(y * count).astype(int), 0, count - 1)
+        return jnp.asarray(self.mu, y.dtype)[index]
+
+    def residual(self, u: Any, p: Any) -> Any:
+        return -self.strip(p.y) * u.laplacian
+
+    def derived(self, u: Any, p: Any) -> dict[str, Any]:
+        mu = self.strip(p.y)
+        return {"flux": (-mu * u.x, -mu * u.y)}
+
+    def outflow(self, u: Any, p: Any) -> Any:
+        """The flux through the boundary less that of u = 1 − x, which is (μ, 0)."""
+        mu = self.strip(p.y)
+        return p.nx * (-mu * u.x - mu) + p.ny * (-mu * u.y)
+
+    def jump(self, u: Any, p: Any) -> Any:
+        """What the normal flux jumps by, u and its slope being continuous."""
+        half = 0.5 / len(self.mu)
+        return -(self.strip(p.y + half) - self.strip(p.y - half)) * u.y
+
+    def conditions(self) -> list[Any]:
+        heights = tuple(float(h) for h in np.arange(1, len(self.mu)) / len(self.mu))
+        conditions: list[Any] = [Boundary(self.outflow, name="flux"), MeanValue(0.5)]
+        if heights:
+            conditions.append(Interface(self.jump, axis="y", at=heights))
+        return conditions
+
+    def exact(self, p: Any) -> Any:
+        return 1 - p.x
