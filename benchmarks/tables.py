@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
-PAGES = (ROOT / "README.md", ROOT / "docs" / "engine.md")
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
 
 def allen_cahn() -> str:
@@ -43,7 +44,73 @@ def engine() -> str:
     return "\n".join(lines)
 
 
-TABLES = {"allen-cahn": allen_cahn, "engine": engine}
+def _paper_references() -> dict[str, Any]:
+    return json.loads((RESULTS / "paper_references.json").read_text())["result"]
+
+
+def printed_start() -> str:
+    rows = _paper_references()["D7"]
+    times = list(rows["printed"]["max_v"])
+    lines = [
+        "| start of v | " + " | ".join(f"max v at t = {t}" for t in times) + " |",
+        "|---|" + "---|" * len(times),
+    ]
+    for name, row in rows.items():
+        figures = " | ".join(f"{v:.1e}" for v in row["max_v"].values())
+        lines.append(f'| `initial="{name}"` | {figures} |')
+    return "\n".join(lines)
+
+
+def sampled_modes() -> str:
+    rows = _paper_references()["D9"]
+    lines = ["| modes | distance to the converged reference |", "|---|---|"]
+    lines += [f"| {n} | {error:.2e} |" for n, error in rows.items()]
+    return "\n".join(lines)
+
+
+def growth() -> str:
+    rows = _paper_references()["D11"]
+    columns = list(next(iter(rows.values())))
+    heads = [f"t = {c}" if c != "all" else "all times" for c in columns]
+    lines = ["| disturbance | " + " | ".join(heads) + " |", "|---|" + "---|" * len(heads)]
+    for name, row in rows.items():
+        lines.append(f"| {name} | " + " | ".join(f"{v:,.0f}×" for v in row.values()) + " |")
+    return "\n".join(lines)
+
+
+def references() -> str:
+    path = ROOT / "src" / "hyrespinn" / "references" / "self_convergence.json"
+    lines = [
+        "| problem | reference | self-convergence | made in | memory |",
+        "|---|---|---|---|---|",
+    ]
+    for name, r in json.loads(path.read_text()).items():
+        lines.append(
+            f"| `{name}` | {r['reference']} | {r['relative_l2']:.1e} | {r['seconds']:.0f} s | "
+            f"{r['peak_gigabytes']:.1f} GB |"
+        )
+    return "\n".join(lines)
+
+
+def smoke() -> str:
+    rows = json.loads((RESULTS / "smoke.json").read_text())["problems"]
+    lines = ["| problem | seconds | error at first | error |", "|---|---|---|---|"]
+    for name, r in rows.items():
+        first = ", ".join(f"{f} {e:.2f}" for f, e in r["rel_l2_initial"].items())
+        last = ", ".join(f"{f} {r['rel_l2'][f]:.1e}" for f in r["rel_l2_initial"])
+        lines.append(f"| `{name}` | {r['seconds']:.0f} | {first} | {last} |")
+    return "\n".join(lines)
+
+
+TABLES = {
+    "allen-cahn": allen_cahn,
+    "engine": engine,
+    "printed-start": printed_start,
+    "sampled-modes": sampled_modes,
+    "growth": growth,
+    "references": references,
+    "smoke": smoke,
+}
 
 
 def filled(text: str) -> str:

@@ -147,7 +147,9 @@ class Session:
             objective = self._objective(assemble)
             monitor = self._monitor(objective)
             if monitor is not None:
-                self.first_errors = {k.removeprefix("rel_l2_"): e for k, e in monitor(theta).items()}
+                self.first_errors = {
+                    k.removeprefix("rel_l2_"): e for k, e in monitor(theta).items()
+                }
             trainer = Trainer(
                 objective,
                 make_stages(config.train),

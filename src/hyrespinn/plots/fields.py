@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,18 @@ def plot_fields(
     """One row a field: the solution and, with a reference, the reference and the absolute error.
 
     In one dimension the fields are lines, in two colour maps. With more, the grid is cut: at the
-    final time (or, without a reference, at four times) and through the middle of a third axis.
+    final time (or, without a reference, at four times) and at a third of a third axis
+    (where a sine and a cosine both show).
     """
     fields = list(values)
     dimension = len(axes)
     moments = _moments(axes, reference is not None)
     columns = 1 if dimension == 1 else len(moments) if reference is None else 3
-    figure = Figure(figsize=(4.2 * columns + 0.6, 3.2 * len(fields) + 0.4), layout="constrained")
-    grid = figure.subplots(len(fields), columns, squeeze=False)
+    rows = len(fields)
+    if columns == 1:  # one picture a field: side by side
+        rows, columns = 1, rows
+    figure = Figure(figsize=(4.2 * columns + 0.6, 3.2 * rows + 0.4), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False).reshape(len(fields), -1)
     for row, field in zip(grid, fields, strict=True):
         known = None if reference is None else np.asarray(reference[field])
         if dimension == 1:
@@ -39,7 +44,7 @@ def plot_fields(
         else:
             _maps(figure, row, axes, np.asarray(values[field]), known, field, moments)
     if title:
-        figure.suptitle(title)
+        figure.suptitle(textwrap.fill(title, 45 * columns), fontsize="medium")
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure
@@ -95,7 +100,7 @@ def _maps(
             axes[shown[0]], axes[shown[1]], data.T, cmap=colours, vmin=limits[0], vmax=limits[1],
             shading="nearest" if holes else "gouraud", rasterized=True,
         )  # fmt: skip
-        if holes:
+        if "t" not in shown and 1 / 3 < np.ptp(axes[shown[0]]) / np.ptp(axes[shown[1]]) < 3:
             ax.set_aspect("equal")
         formatter = ScalarFormatter()
         formatter.set_powerlimits((-2, 3))
@@ -115,7 +120,7 @@ def _cut(
         if name in shown:
             index.append(slice(None))
             continue
-        at = moment if name == "t" else axis.size // 2
+        at = moment if name == "t" else axis.size // 3
         index.append(at)
         where.append(f"{name} = {axis[at]:.3g}")
     return tuple(index), f" at {', '.join(where)}" if where else ""

@@ -19,7 +19,7 @@ from jax import Array
 
 from ..derivatives import column, concatenate, lift, propagate
 from ..errors import UserError
-from ..geometry import Box
+from ..geometry import Box, Domain
 from .conditions import Condition, Dirichlet, Value, evaluate
 from .fields import Point
 from .problem import Problem, field_of
@@ -29,7 +29,7 @@ from .problem import Problem, field_of
 class Ansatz:
     """Turns the raw outputs of a network into fields that satisfy the exact conditions."""
 
-    domain: Box
+    domain: Domain
     faces: tuple[dict[tuple[int, int], Value], ...]  # for each field: (axis, side) → data
 
     def __call__(self, network: Callable[[Any], Any], x: Any) -> Any:
@@ -133,7 +133,7 @@ def build_ansatz(problem: Problem, exact: bool) -> tuple[Ansatz, list[Condition]
             )
             faces[i] = {}
             left += [condition for condition, field in taken if field == i]
-    return Ansatz(domain, tuple(faces)), left  # type: ignore[arg-type]
+    return Ansatz(domain, tuple(faces)), left
 
 
 def _compatible(domain: Box, faces: dict[tuple[int, int], Value]) -> bool:

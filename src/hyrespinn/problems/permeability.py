@@ -39,7 +39,7 @@ class Permeability:
 
     def at(self, p: Point) -> Matrix:
         value = call(self.mu, (p,), "p") if callable(self.mu) else self.mu
-        if jnp.ndim(value) < 2 and not isinstance(value, (list, tuple)):
+        if not isinstance(value, (list, tuple)) and jnp.ndim(value) < 2:
             return [[value if i == j else 0.0 for j in range(self.size)] for i in range(self.size)]
         if len(value) != self.size or any(len(row) != self.size for row in value):
             raise UserError(

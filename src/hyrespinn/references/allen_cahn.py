@@ -10,7 +10,7 @@ from scipy.interpolate import CubicSpline
 
 from ..problems.allen_cahn import AllenCahnDirichlet, AllenCahnPeriodic
 from ..problems.problem import Problem
-from .etdrk4 import integrate
+from .etdrk4 import integrate_to
 from .fourier import Torus, evolve
 from .imex import imex_euler
 from .reference import initial_values, reference_for
@@ -36,10 +36,8 @@ def dirichlet(problem: AllenCahnDirichlet, axes: Axes, cells: int, steps: int) -
         return dst(problem.reaction * (u - u**3), type=1)
 
     start = dst(_start(problem, x)[1:-1], type=1)
-    saves, count = axes["t"].size - 1, axes["x"].size - 1
-    states = integrate(
-        -problem.epsilon * wave**2, reaction, start, 1.0, -(-steps // saves) * saves, saves
-    )
+    times, count = axes["t"], axes["x"].size - 1
+    states = integrate_to(-problem.epsilon * wave**2, reaction, start, times, steps)
     every = -(-cells // count)
     fine = np.pad(states, ((0, 0), (0, every * count - cells))) * (every * count / cells)
     values = np.pad(idst(fine, type=1, axis=-1), ((0, 0), (1, 1)))

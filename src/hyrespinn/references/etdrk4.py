@@ -67,3 +67,17 @@ def integrate(
         if i % (steps // saves) == 0:
             states.append(v)
     return np.array(states)
+
+
+def integrate_to(
+    linear: np.ndarray,
+    nonlinear: Callable[[np.ndarray], np.ndarray],
+    start: np.ndarray,
+    times: np.ndarray,
+    steps: int,
+) -> np.ndarray:
+    """The states at equispaced times, with at least so many steps in all."""
+    saves = times.size - 1
+    return integrate(
+        linear, nonlinear, start, float(times[-1] - times[0]), -(-steps // saves) * saves, saves
+    )
