@@ -84,7 +84,7 @@ def test_boundary_points_lie_on_their_face_with_the_outward_normal(domain, x64):
         assert np.all(domain.contains(np.asarray(points)))
 
 
-@pytest.mark.parametrize("count", [1, 2, 7, 16, 1000])
+@pytest.mark.parametrize("count", [1, 7, 1000])
 def test_boundary_points_are_shared_in_proportion_to_the_faces(count):
     """Two faces of the cube's six have half the area of the others."""
     domain = DOMAINS["cube"]

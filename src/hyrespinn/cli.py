@@ -131,7 +131,7 @@ def list_command(options: Any) -> int:
             _accuracy(problem),
             problem.description,
         )
-    console.print(table, soft_wrap=True)
+    Console(width=160).print(table, soft_wrap=True)  # whole names on a narrow terminal too
     return 0
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import UserError
-from .domain import Bounds, Domain, box_patch, check_side, plane_patch
+from .domain import Domain
+from .flat import Bounds, box_patch, check_side, plane_patch
 
 
 class Box(Domain):

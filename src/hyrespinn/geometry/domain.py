@@ -12,10 +12,9 @@ from jax import Array
 from jaxtyping import Bool, Float
 
 from ..errors import UserError
+from .flat import Bounds, box_patch, check_side, moment_patch, plane_patch
 from .patch import Patch, Placed, draw, fixed_set, spread
 from .sampling import Sampler, sampler_named, sobol_points
-
-Bounds = tuple[tuple[float, float], ...]
 
 
 class Domain:
@@ -325,8 +324,6 @@ class Domain:
         if self.has_time:
             raise UserError(f"{self!r} has a time already.")
         interval = box_patch((bounds,))
-        moment = Patch(0, 1.0, lambda unit: Placed(unit.__array_namespace__().full(
-            (unit.shape[0], 1), bounds[0], dtype=unit.dtype)))  # fmt: skip
 
         def level(points: Any) -> Any:
             xp = points.__array_namespace__()
@@ -339,7 +336,7 @@ class Domain:
             {piece: interval.times(patch) for piece, patch in self.faces.items()},
             level,
             f"{self!r}.over({name}=({bounds[0]:g}, {bounds[1]:g}))",
-            start=moment.times(self.body),
+            start=moment_patch(bounds[0]).times(self.body),
         )
 
 
@@ -352,47 +349,3 @@ def _one_side(side: Mapping[str, Any], what: str, example: str) -> tuple[str, tu
 
 def _outside(x: Any, bounds: tuple[float, float]) -> Any:
     return abs(x - 0.5 * (bounds[0] + bounds[1])) - 0.5 * (bounds[1] - bounds[0])
-
-
-def check_side(name: str, side: Any) -> tuple[float, float]:
-    """A side of a box as two numbers, or a message about it."""
-    if len(name) != 1 or not name.isalpha():
-        raise UserError(
-            f"A coordinate is named by one letter (derivatives such as u.xx spell it), not {name!r}."
-        )
-    try:
-        a, b = (float(v) for v in side)
-    except (TypeError, ValueError):
-        raise UserError(f"The side {name} must be a pair (lower, upper), not {side!r}.") from None
-    if not (np.isfinite(a) and np.isfinite(b) and a < b):
-        raise UserError(f"The side {name} must go from a lower to a higher number, not {side!r}.")
-    return a, b
-
-
-def box_patch(bounds: Bounds) -> Patch:
-    """The body of a box."""
-
-    def place(unit: Any) -> Placed:
-        xp = unit.__array_namespace__()
-        lower = xp.asarray([a for a, _ in bounds], dtype=unit.dtype)
-        size = xp.asarray([b - a for a, b in bounds], dtype=unit.dtype)
-        return Placed(lower + size * unit)
-
-    return Patch(len(bounds), float(np.prod([b - a for a, b in bounds])), place)
-
-
-def plane_patch(others: Bounds, axis: int, at: float, normal: float) -> Patch:
-    """The rectangle where coordinate ``axis`` is ``at`` and the others lie between their bounds."""
-    flat = box_patch(others)
-
-    def place(unit: Any) -> Placed:
-        xp = unit.__array_namespace__()
-        free = flat.place(unit).points if others else unit
-
-        def insert(columns: Any, value: float) -> Any:
-            column = xp.full((unit.shape[0], 1), value, dtype=unit.dtype)
-            return xp.concatenate([columns[:, :axis], column, columns[:, axis:]], axis=1)
-
-        return Placed(insert(free, at), insert(xp.zeros_like(free), normal))
-
-    return Patch(len(others), flat.full, place)
