@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import UserError
 from .domain import Domain
+from .flat import check_side
 from .patch import Patch, Placed
 
 
@@ -32,6 +33,12 @@ class Annulus(Domain):
                 f"An annulus needs 0 ≤ inner < outer, not inner = {inner:g}, outer = {outer:g}."
             )
         middle = (float(center[0]), float(center[1]))
+        if not all(math.isfinite(c) for c in middle):
+            raise UserError(f"The center must be two finite numbers, not {center!r}.")
+        bounds = tuple(
+            check_side(name, (c - outer, c + outer))
+            for name, c in zip(coordinates, middle, strict=True)
+        )
         circles = {"inner": (inner, -1.0), "outer": (outer, 1.0)}
         size = f"Annulus(inner={inner:g}, outer={outer:g}"
         if inner == 0:
@@ -41,11 +48,11 @@ class Annulus(Domain):
         def level(points: Any) -> Any:
             xp = points.__array_namespace__()
             r = xp.hypot(points[..., 0] - middle[0], points[..., 1] - middle[1])
-            return xp.maximum(inner - r, r - outer)
+            return xp.maximum(inner - r, r - outer) if inner > 0 else r - outer
 
         super().__init__(
             tuple(coordinates),
-            tuple((c - outer, c + outer) for c in middle),
+            bounds,
             _ring(inner, outer, middle),
             {name: _circle(radius, side, middle) for name, (radius, side) in circles.items()},
             level,

@@ -149,7 +149,7 @@ class Domain:
         sampler = sampler_named(method)
         if method == "poisson":
             points, normals, _ = fixed_set(patches, count, seed)
-            return points, normals
+            return points.copy(), None if normals is None else normals.copy()
         with jax.enable_x64(True):
             placed = draw(patches, jax.random.key(seed), count, sampler, jnp.dtype("float64"))
         return np.asarray(placed.points), (
@@ -195,11 +195,11 @@ class Domain:
             raise UserError(f"There is no axis {axis!r} to cut; there are {', '.join(self.space)}.")
         i = self.coordinates.index(axis)
         lower, upper = self.bounds[i]
-        if not lower < at < upper:
-            raise UserError(f"The plane {axis} = {at:g} lies outside the domain {self!r}.")
         others = tuple(b for k, b in enumerate(self.bounds) if k != i)
         plane = plane_patch(others, i, at, 1.0)
         inside = plane.where(lambda points, normals: self.level(points) <= 0)
+        if not lower < at < upper or inside.share == 0:
+            raise UserError(f"The plane {axis} = {at:g} lies outside the domain {self!r}.")
         return plane if inside.share == 1.0 else inside
 
     # Putting domains together.
@@ -213,7 +213,7 @@ class Domain:
             other,
             "|",
             bounds,
-            box_patch(bounds),
+            self.body.joined(other.body.where(lambda points, normals: self.level(points) > 0)),
             lambda a, b: a.__array_namespace__().minimum(a, b),
         )
 
@@ -266,7 +266,10 @@ class Domain:
         def level(points: Any) -> Any:
             return combine(self.level(points), other.level(points))
 
-        step = 1e-5 * max(self._size, other._size)
+        # Small next to every side, and large next to the rounding of the coordinates.
+        sides = [b - a for a, b in (*self.bounds, *other.bounds)]
+        largest = max(abs(end) for side in (*self.bounds, *other.bounds) for end in side)
+        step = max(1e-5 * min(sides), 1e-6 * largest)
 
         def is_boundary(level: Callable[[Any], Any], points: Any, normals: Any) -> Any:
             """Whether a domain lies on the inner side of these points and not on the outer."""

@@ -95,6 +95,24 @@ class Patch:
 
         return Patch(self.dimension + other.dimension, self.full * other.full, place)
 
+    def joined(self, other: Patch) -> Patch:
+        """This set and another, apart from it: the first coordinate of the cube chooses between them."""
+        whole = self.full + other.full
+        split = self.full / whole
+
+        def place(unit: Any) -> Placed:
+            xp = unit.__array_namespace__()
+            mine, choice = unit[:, 0] < split, unit[:, 0]
+            # Each part of the cube is stretched to a whole one.
+            first = xp.clip(xp.where(mine, choice / split, (choice - split) / (1 - split)), 0, 1)
+            stretched = xp.concatenate([first[:, None], unit[:, 1:]], axis=1)
+            one, two = self.place(stretched), other.place(stretched)
+            keeps = [xp.ones_like(mine) if part.keep is None else part.keep for part in (one, two)]
+            points = xp.where(mine[:, None], one.points, two.points)
+            return Placed(points, None, xp.where(mine, *keeps))
+
+        return Patch(self.dimension, whole, place)
+
     def draw(self, key: Array, count: int, sampler: UnitSampler, dtype: Any) -> Placed:
         """``count`` points, inside compiled code."""
         candidates = self._candidates(count)
@@ -145,14 +163,16 @@ class Patch:
             rng = np.random.default_rng(0)
             points = self.scatter(count, rng, lambda n: sobol_points(n, self.dimension, rng)).points
             return points, np.full(count, 1 / count)
-        per_axis = max(1, round(count ** (1 / max(self.dimension, 1))))
+        if self.dimension == 0:
+            return self.place(np.zeros((1, 0))).points, np.ones(1)
+        per_axis = max(1, round(count ** (1 / self.dimension)))
         nodes, weights = np.polynomial.legendre.leggauss(per_axis)
         unit = np.stack(np.meshgrid(*[0.5 + 0.5 * nodes] * self.dimension), axis=-1)
         product = np.prod(np.meshgrid(*[0.5 * weights] * self.dimension), axis=0)
         return self.place(unit.reshape(-1, self.dimension)).points, product.ravel()
 
 
-def shares(count: int, measures: Sequence[float]) -> list[int]:
+def shares(count: int, measures: Sequence[float] | np.ndarray) -> list[int]:
     """``count`` split in proportion, with at least one for each where there are enough.
 
     >>> shares(10, [1.0, 4.0]), shares(3, [1.0, 1000.0])
@@ -204,7 +224,10 @@ def spread(
     measures = np.asarray([patch.measure for patch in patches])
 
     def throw(darts: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray | None]:
-        numbers = rng.multinomial(darts, measures / measures.sum())
+        if patches[0].dimension == 0:  # single points: nothing to spread
+            numbers = np.asarray(shares(darts, measures))
+        else:
+            numbers = rng.multinomial(darts, measures / measures.sum())
         parts = [p.scatter(int(n), rng) for p, n in zip(patches, numbers, strict=True) if n]
         points = np.concatenate([part.points for part in parts])
         normals = None
