@@ -10,6 +10,7 @@ import hyrespinn as hp
 import numpy as np
 import pytest
 from hyrespinn import cli
+from hyrespinn.references.self_convergence import FILE as FIGURES
 
 from helpers import TINY
 
@@ -34,11 +35,25 @@ def run(tmp_path_factory):
     return out
 
 
-def test_list_names_every_problem(capsys):
+@pytest.mark.parametrize("columns", ["60", "100", "300"])
+def test_list_shows_every_problem_whole_on_its_line(capsys, monkeypatch, columns):
+    """Also where the terminal is narrow: a name that is cut cannot be copied."""
+    monkeypatch.setenv("COLUMNS", columns)
     assert cli.main(["list"]) == 0
-    text = capsys.readouterr().out
-    for name in hp.problems.PROBLEMS:
-        assert name in text
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header.split()[:3] == ["problem", "coordinates", "fields"]
+    assert [line.split()[0] for line in lines if line.strip()] == list(hp.problems.PROBLEMS)
+    by_name = {line.split()[0]: " ".join(line.split()[1:]) for line in lines if line.strip()}
+    for name, cls in hp.problems.PROBLEMS.items():
+        problem = cls()
+        first = " ".join((*problem.domain.coordinates, *problem.fields))
+        assert by_name[name].startswith(f"{first} ")
+        assert by_name[name].endswith(f" {problem.description}")
+    assert "t x u exact" in by_name["heat-1d"]
+    assert "x y u flux exact" in by_name["darcy-2d-neumann"]
+    assert "x y z u flux exact" in by_name["darcy-3d-dirichlet"]
+    for name, entry in json.loads(FIGURES.read_text()).items():
+        assert f" {entry['relative_l2']:.0e} " in by_name[name]
 
 
 def test_list_keys_prints_what_set_takes(capsys):
@@ -84,7 +99,16 @@ def test_an_own_problem_without_reference_reports_its_residual(run):
         (["solve", "nowhere.py:Heat"], "There is no file nowhere.py"),
         (["solve", HEAT.removesuffix(":Heat")], "Say which class"),
         (["solve", HEAT.replace(":Heat", ":Cold")], "has no Problem class named 'Cold'"),
+        (["solve", HEAT, "--set", "train.sampler=sobl"], "Did you mean 'sobol'?"),
         (["reference", HEAT, "--out", "ref.npz"], "has no reference"),
+        (["reference", HEAT], "--out FILE.npz, --plot, or both"),
+        (["reference", "heat-1d", "--plot", "u.xyz"], "Cannot draw a picture of the kind 'xyz'"),
+        (["reference", "heat-1d", "--plot", "no/folder/u.png"], "Cannot write no/folder/u.png"),
+        (["reference", "heat-1d", "--out", "no/folder/u.npz"], "Cannot write no/folder/u.npz"),
+        (["reference", "darcy-2d-dirichlet", "--plot", "--set", "problem.inner=0"],
+         "problem.inner must be positive"),
+        (["reference", "darcy-2d-dirichlet", "--plot", "--set", "problem.mu=[[1,2],[2,1]]"],
+         "problem.mu must be a positive number or a symmetric positive definite matrix"),
         (["resume", "nowhere"], "There is no run directory nowhere"),
         (["predict", "nowhere", "--points", "p.csv", "--out", "o.csv"], "There is no solution"),
     ],
@@ -92,7 +116,7 @@ def test_an_own_problem_without_reference_reports_its_residual(run):
 def test_mistakes_are_explained(capsys, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     assert message in refused(capsys, *arguments)
-    assert not list(tmp_path.rglob("*.json"))
+    assert not list(tmp_path.rglob("*.*")), "no file is left"
 
 
 OWN = """
@@ -199,6 +223,54 @@ def test_reference_writes_axes_and_fields_time_first(tmp_path):
     with np.load(out) as data:
         assert set(data) == {"t", "x", "u"}
         assert data["u"].shape == (data["t"].size, data["x"].size) == (201, 513)
+
+
+@pytest.fixture
+def coarse(monkeypatch, tmp_path):
+    """An empty directory to work in, and grids of errors that are drawn at once."""
+    for cls, counts in ((hp.problems.Heat1D, (9, 11)), (hp.problems.Darcy2DDirichlet, (21, 23))):
+        monkeypatch.setattr(cls, "test_grid", counts)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_reference_draws_into_the_working_directory(coarse, capsys):
+    assert cli.main(["reference", "heat-1d", "--plot"]) == 0
+    assert [p.name for p in coarse.iterdir()] == ["heat-1d-reference.png"]
+    assert (coarse / "heat-1d-reference.png").read_bytes().startswith(b"\x89PNG")
+    assert capsys.readouterr().out == "heat-1d-reference.png: exact solution\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "begin"), [("u.pdf", b"%PDF"), ("u.svg", b"<?xml"), ("plain", b"\x89PNG")]
+)
+def test_reference_draws_into_the_file_asked_for(coarse, file, begin):
+    call = ["reference", "heat-1d", "--plot", str(coarse / file), "--out", str(coarse / "u.npz")]
+    assert cli.main(call) == 0
+    assert {p.name for p in coarse.iterdir()} == {file, "u.npz"}
+    assert (coarse / file).read_bytes().startswith(begin)
+
+
+def test_the_reference_of_a_ring_is_a_list_of_points(coarse):
+    mu = "problem.mu=[[2,0.5],[0.5,1]]"
+    assert (
+        cli.main(["reference", "darcy-2d-dirichlet", "--out", "r.npz", "--plot", "--set", mu]) == 0
+    )
+    with np.load(coarse / "r.npz") as data:
+        arrays = dict(data)
+    assert list(arrays) == ["x", "y", "u", "flux_x", "flux_y"]
+    x, y = arrays["x"], arrays["y"]
+    whole = np.stack(np.meshgrid(np.linspace(-1, 1, 21), np.linspace(-1, 1, 23), indexing="ij"), -1)
+    radius = np.hypot(*np.moveaxis(whole, -1, 0))
+    inside = (radius >= 0.25 - 1e-12) & (radius <= 1 + 1e-12)
+    np.testing.assert_allclose(np.stack([x, y], -1), whole[inside])
+    assert all(a.shape == x.shape and np.isfinite(a).all() for a in arrays.values())
+    np.testing.assert_allclose(arrays["u"], np.sin(np.pi * x) * np.cos(3 * np.pi * y), atol=1e-14)
+    slope_x = np.pi * np.cos(np.pi * x) * np.cos(3 * np.pi * y)
+    slope_y = -3 * np.pi * np.sin(np.pi * x) * np.sin(3 * np.pi * y)
+    np.testing.assert_allclose(arrays["flux_x"], -2 * slope_x - 0.5 * slope_y, atol=1e-12)
+    np.testing.assert_allclose(arrays["flux_y"], -0.5 * slope_x - slope_y, atol=1e-12)
+    assert (coarse / "darcy-2d-dirichlet-reference.png").exists()
 
 
 def test_diverged_runs_exit_with_3(tmp_path, capsys):

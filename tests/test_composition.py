@@ -305,8 +305,10 @@ def test_the_bounding_box_is_made_of_those_of_the_parts(case):
 
 def test_the_volume_of_far_apart_parts_is_their_sum():
     """Their bounding box is five thousand times as large."""
-    domain = unit_square() | unit_square("far", 100, 100)
-    assert domain.volume == pytest.approx(2, rel=1e-2)
+    domain = unit_square() | Box(x=(100, 103), y=(100, 101)).named("far")
+    assert domain.volume == pytest.approx(4, rel=1e-3)
+    for points in (domain.cover(400, np.random.default_rng(0)), domain.sample(400, "poisson")):
+        assert np.mean(points[:, 0] < 50) == pytest.approx(1 / 4, abs=0.03)
 
 
 def test_small_parts_far_apart_are_not_nothing():
@@ -344,6 +346,10 @@ MEANS = {
         "x": (lambda p: p[:, 0], 5 / 6),
         "x²": (lambda p: p[:, 0] ** 2, 1.0),
         "xy": (lambda p: p[:, 0] * p[:, 1], (2 * 0.5 + 0.5 * 1.5) / 3),
+    },
+    "two disks": {  # what lies in both is not denser
+        "x": (lambda p: p[:, 0], 0.5),
+        "lens": (lambda p: 1.0 * CASES["lens"].inside(p), LENS / (2 * PI - LENS)),
     },
     "tube": {
         "z²": (lambda p: p[:, 2] ** 2, 1 / 3),
@@ -445,7 +451,7 @@ def test_the_host_draws_what_compiled_code_draws(x64):
 
 @pytest.mark.parametrize("method", ["kronecker", "uniform", "sobol", "latin"])
 def test_one_point_is_enough_in_compiled_code(method):
-    names = ("ring", "lens", "two intervals", "window", "bored block", "plate in time")
+    names = ("lens", "two intervals", "bored block", "ring in time")
 
     @compiled
     def program(key):
@@ -473,7 +479,7 @@ def test_one_point_is_enough_on_the_host(case):
 
 
 def test_one_point_is_enough_on_the_boundary():
-    names = ("ring", "plate", "two intervals", "plate in time")
+    names = ("ring", "two intervals", "plate in time")
 
     @compiled
     def program(key):
@@ -539,7 +545,21 @@ def test_boundary_points_lie_on_the_boundary_with_outward_normals(case):
             assert np.ptp(points[:, 0]) > 0.99 * np.ptp(case.bounds[0])
 
 
-DRAWN = ("ring", "half ring", "plate", "two intervals", "bored block", "plate in time")
+def test_a_share_estimated_too_large_yields_no_point_outside():
+    """Then too few candidates belong, and some of them are used again."""
+    patch = CASES["lens"].domain.body
+    thin = patch.where(lambda points, normals: points[:, 0] > 0.8)
+    assert thin.share < 0.15
+    thin.share = 0.9
+    program = compiled(lambda key: thin.draw(key, 50, kronecker, F32).points)
+    for seed in range(10):
+        points = np.asarray(program(jax.random.key(seed)))
+        assert points.shape == (50, 2)
+        assert np.all(points[:, 0] > 0.8)
+        assert 1 < len(np.unique(points, axis=0)) < 50
+
+
+DRAWN = ("half ring", "two intervals", "bored block", "plate in time")
 
 
 @functools.cache
@@ -725,6 +745,14 @@ def test_single_precision_finds_the_boundary_far_from_the_origin(offset):
     assert np.all(np.abs(np.linalg.norm(np.asarray(normals), axis=1) - 1) < 1e-6)
 
 
+def test_a_small_hole_far_from_the_origin_keeps_its_boundary():
+    """A well of two metres in a square kilometre, in the coordinates of a map."""
+    field = Box(x=(5_000_000, 5_001_000), y=(0, 1000))
+    field = field - Disk(2, center=(5_000_500, 500)).named("well")
+    assert "well.outer" in field.pieces
+    assert field.faces["well.outer"].measure == pytest.approx(4 * PI, rel=1e-3)
+
+
 def test_a_long_strip_keeps_its_long_sides():
     strip = Box(x=(0, 100), y=(0, 1e-3)) - Disk(2e-4, center=(50, 5e-4)).named("hole")
     assert strip.pieces == ("x.min", "x.max", "y.min", "y.max", "hole.outer")
@@ -890,8 +918,8 @@ def check_distance(points: np.ndarray, distance: float) -> None:
 
 def check_maximal(points: np.ndarray, distance: float, probes: np.ndarray) -> None:
     gaps = KDTree(points).query(probes)[0]
-    assert np.mean(gaps > 1.5 * distance) < 0.02
-    assert np.mean(gaps > distance) < 0.15
+    assert np.mean(gaps > 1.5 * distance) < 0.01
+    assert np.mean(gaps > distance) < 0.03
 
 
 @each_case
@@ -994,17 +1022,16 @@ def test_ten_thousand_poisson_disk_points_in_space_take_seconds():
     check_distance(points, distance)
 
 
-@only("plate", "two disks", "plate in time")
-def test_spread_points_keep_their_distance_in_the_unit_box(case):
-    points = case.domain.spread(100, np.random.default_rng(0))
-    assert points.shape == (100, case.domain.dimension)
-    assert np.all(case.domain.contains(points))
-    lower, upper = np.asarray(case.bounds, float).T
-    nearest = KDTree((points - lower) / (upper - lower)).query(
-        (points - lower) / (upper - lower), k=2
-    )[0][:, 1]
-    share = case.volume / np.prod(upper - lower)
-    assert nearest.min() > 0.5 * (share / 100) ** (1 / case.domain.dimension)
+@pytest.mark.parametrize("length", [0.01, 1, 100])
+def test_spread_points_keep_their_distance_in_the_unit_box(length):
+    """However long the time is beside the space, it is one side of the box."""
+    domain = CASES["plate"].domain.over(t=(0, length))
+    points = domain.spread(100, np.random.default_rng(0))
+    assert points.shape == (100, 3)
+    assert np.all(domain.contains(points))
+    scaled = points / [length, 1, 1]
+    nearest = KDTree(scaled).query(scaled, k=2)[0][:, 1]
+    assert nearest.min() > 0.6 * (CASES["plate"].volume / 100) ** (1 / 3)
 
 
 # Quadrature, cuts and copies.

@@ -98,6 +98,13 @@ def test_boundary_points_are_shared_in_proportion_to_the_faces(count):
     assert count < 6 or numbers.min() >= 1
 
 
+def test_points_of_opposite_faces_are_not_opposite():
+    domain = DOMAINS["cube"]
+    program = compiled(lambda key: domain.boundary(key, 20, ("x.min", "x.max"), kronecker, F32))
+    points = np.asarray(program(KEY)[0])
+    assert not np.isin(points[:10, 1:], points[10:, 1:]).any()
+
+
 def test_no_face_is_forgotten_however_small_it_is():
     domain = DOMAINS["rectangle"]  # its short sides are 3 % of the long ones
     _, normals = domain.boundary(KEY, 5, domain.pieces, kronecker, F32)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hyrespinn.derivatives import lift
-from hyrespinn.geometry.sampling import uniform
+from hyrespinn.geometry.sampling import SAMPLERS, uniform
 from hyrespinn.losses.objective import Objective
 from hyrespinn.losses.terms import Counts, Weights
 from hyrespinn.nn.parameters import cast, flatten
@@ -29,7 +29,14 @@ def plain(theta):
 
 
 def objective(
-    residual, conditions, domain=LINE, fields=("u",), exact=False, counts=(24, 10, 12), config=None
+    residual,
+    conditions,
+    domain=LINE,
+    fields=("u",),
+    exact=False,
+    counts=(24, 10, 12),
+    config=None,
+    sampler=uniform,
 ):
     """The objective of a problem made for one test, and the parameters of its network."""
     body = {"domain": domain, "fields": fields, "conditions": lambda self: list(conditions)}
@@ -41,7 +48,7 @@ def objective(
         if config is not None:
             model = config.build(inputs_of(problem, found, exact), jax.random.key(0))
             theta, assemble = flatten(cast(model, "float64"))
-        sampling = {"sampler": uniform, "dtype": jnp.dtype("float64"), "counts": Counts(*counts)}
+        sampling = {"sampler": sampler, "dtype": jnp.dtype("float64"), "counts": Counts(*counts)}
         weights = Weights(2.0, 30.0, 40.0)
         made = Objective(problem, found, assemble, weights=weights, exact=exact, **sampling)
     return made, theta
@@ -59,6 +66,7 @@ def everything():
         hp.Boundary(lambda u, v, p: (u * v, u.ty), on="y.min"),
         hp.Periodic("y"),
         hp.MeanValue(0.3, "v"),
+        hp.Interface(lambda u, v, p: p.ny * u.y - v.x * p.t, axis="y", at=(-0.5, 0.25)),
     ]
     residual = lambda u, v, p: (u.t - u.xx * v + p.x, v.yy + u.xy - u**2)  # noqa: E731
     return objective(residual, conditions, SCENE, ("u", "v"), config=TINY)
@@ -70,7 +78,12 @@ def oracle(points, normals):
     model = made.assemble(theta)
     one = lambda x: model(x[None])[0]  # noqa: E731
     orders = [one, jax.jacrev(one), jax.jacrev(jax.jacrev(one))]
-    points = {**points, "top": points["periodic_y"].at[:, 2].set(1.0)}
+    # A mean over the domain is that of Gauss's formula: 3³ nodes are nearest to 24 points.
+    nodes, share = np.polynomial.legendre.leggauss(3)
+    cube = np.stack(np.meshgrid(nodes, nodes, nodes, indexing="ij"), -1).reshape(-1, 3)
+    weights = np.einsum("i,j,k->ijk", share, share, share).ravel() / 8
+    gauss = jnp.asarray([0.5, 1.0, 0.0] + np.array([0.5, 1.0, 1.0]) * cube)
+    points = {**points, "top": points["periodic_y"].at[:, 2].set(1.0), "meanvalue_v": gauss}
     every = jax.jit(jax.vmap(lambda x: [f(x) for f in orders]))(jnp.concatenate([*points.values()]))
     ends = np.cumsum([len(v) for v in points.values()])
     known = {
@@ -85,7 +98,7 @@ def oracle(points, normals):
     t, x, y = ({k: v[:, i] for k, v in points.items()} for i in range(3))
     nx, ny = ({k: v[:, i] for k, v in normals.items() if v is not None} for i in (1, 2))
     jumps = [d(f, n, "top") - d(f, n, "periodic_y") for n in ("", "y") for f in "uv"]
-    i, w, b, r = "interior", "neumann_v", "boundary", "robin"
+    i, w, b, r, f = "interior", "neumann_v", "boundary", "robin", "interface"
     return {
         "residual_1": d("u", "t", i) - d("u", "xx", i) * d("v", "", i) + x[i],
         "residual_2": d("v", "yy", i) + d("u", "xy", i) - d("u", "", i) ** 2,
@@ -97,7 +110,8 @@ def oracle(points, normals):
         "boundary_1": d("u", "", b) * d("v", "", b),
         "boundary_2": d("u", "ty", b),
         "periodic_y": np.concatenate([np.stack(jumps[k : k + 2], 1).ravel() for k in (0, 2)]),
-        "meanvalue_v": np.mean(d("v", "", "meanvalue_v"), keepdims=True) - 0.3,
+        "meanvalue_v": np.array([weights @ d("v", "", "meanvalue_v") - 0.3]),
+        f: d("u", "y", f) - d("v", "x", f) * t[f],
     }
 
 
@@ -126,7 +140,7 @@ def test_the_total_is_the_weighted_sum_and_the_penalty(x64):
     _, vectors, losses = evaluated()
     weights = {"residual_1": 2, "residual_2": 2, "initial_u": 30, "initial_v_t": 7,
                "dirichlet_u": 40, "neumann_v": 0.5, "robin": 40, "boundary_1": 40,
-               "boundary_2": 40, "periodic_y": 40, "meanvalue_v": 40}  # fmt: skip
+               "boundary_2": 40, "periodic_y": 40, "meanvalue_v": 40, "interface": 40}  # fmt: skip
     for name in weights:
         np.testing.assert_allclose(losses[name], np.mean(np.square(vectors[name])), rtol=1e-12)
     block = made.assemble(theta).blocks[0]
@@ -140,13 +154,123 @@ def test_the_total_is_the_weighted_sum_and_the_penalty(x64):
 def test_draws_follow_their_key_and_lie_where_the_condition_holds(x64):
     made, _ = everything()
     one, again, other = made.draw(KEY), made.draw(KEY), made.draw(jax.random.key(6))
-    counts = {"interior": 24, "initial_u": 10, "initial_v_t": 10, "meanvalue_v": 24}
+    counts = {"interior": 24, "initial_u": 10, "initial_v_t": 10, "meanvalue_v": 27}
     for name, samples in one.items():
         assert len(samples.points) == counts.get(name, 12)
         np.testing.assert_array_equal(samples.points, again[name].points)
-        assert not np.array_equal(samples.points, other[name].points)
+        same = np.array_equal(samples.points, other[name].points)
+        assert same is (name == "meanvalue_v"), "the nodes of a mean are fixed, all others fresh"
     for name, axis, value in (("initial_u", 0, 0), ("dirichlet_u", 1, 0), ("periodic_y", 2, -1)):
         np.testing.assert_array_equal(one[name].points[:, axis], value)
+
+
+def test_an_interface_has_points_on_all_its_planes(x64):
+    made, _ = everything()
+    samples = made.draw(KEY)["interface"]
+    heights, numbers = np.unique(samples.points[:, 2], return_counts=True)
+    assert heights.tolist() == [-0.5, 0.25]
+    assert numbers.tolist() == [6, 6]
+    np.testing.assert_array_equal(samples.normals, np.tile([0.0, 0.0, 1.0], (12, 1)))
+    t, x = samples.points[:, 0], samples.points[:, 1]
+    assert np.all((t >= 0) & (t <= 1) & (x >= 0) & (x <= 2))
+    assert np.ptp(x) > 0.5
+
+
+RING = hp.Annulus(0.25, 1.0)
+
+
+def test_an_interface_stays_inside_a_ring(x64):
+    """The plane y = 0.1 runs through the hole, where there is no field."""
+    jump = hp.Interface(lambda u, p: 3 * u.y + p.ny, axis="y", at=0.1, name="seam", weight=2.0)
+    made, theta = objective(lambda u, p: u.xx, [jump], RING, counts=(24, 1, 40))
+    samples, vectors, losses = jax.jit(
+        lambda s: (s["seam"], made.residuals(theta, s), made.losses(theta, s))
+    )(made.draw(KEY))
+    x, y = np.asarray(samples.points).T
+    np.testing.assert_array_equal(y, 0.1)
+    assert np.all((np.hypot(x, y) >= 0.25) & (np.hypot(x, y) <= 1))
+    assert {-1.0, 1.0} == set(np.sign(x)), "on both sides of the hole"
+    slope = theta[1] * np.cos(np.asarray(samples.points) @ np.asarray(theta))
+    np.testing.assert_allclose(vectors["seam"], 3 * slope + 1, rtol=1e-12)
+    np.testing.assert_allclose(losses["total"] - 2 * losses["residual"], 2 * losses["seam"])
+
+
+@pytest.mark.parametrize(
+    ("function", "mean"),
+    [
+        (lambda x, y: 1 + 0 * x, 1.0),
+        (lambda x, y: x, 0.0),
+        (lambda x, y: x**2, (1 + 0.25**2) / 4),
+        (lambda x, y: x**2 * y**2, (1 - 0.25**6) / (1 - 0.25**2) / 24),
+    ],
+)
+def test_the_mean_over_a_ring_is_a_quadrature(function, mean, x64):
+    """To many digits, with 400 points: a few random ones would move the whole solution."""
+    made, _ = objective(lambda u, p: u.xx, [hp.MeanValue(0.75)], RING, counts=(400, 1, 1))
+    term = made.terms[1]
+    solution = lambda points: function(points[:, 0], points[:, 1])[:, None]  # noqa: E731
+    vector = term.residuals(solution, term.draw(KEY))["meanvalue"]
+    assert vector.shape == (1,)
+    np.testing.assert_allclose(vector, mean - 0.75, atol=1e-10)
+
+
+MOVIE_OF_A_RING = RING.over(t=(0.0, 0.5))
+PLACES = [
+    hp.Initial(0.0),
+    hp.Dirichlet(0.0, "outer"),
+    hp.Neumann(0.0, "inner"),
+    hp.Interface(lambda u, p: u.y, axis="y", at=(0.1, -0.6)),
+    hp.MeanValue(0.0),
+]
+
+
+@pytest.mark.parametrize("sampler", ["sobol", "latin", "poisson"])
+def test_every_sampler_draws_where_each_term_holds(sampler, x64):
+    made, theta = objective(
+        lambda u, p: u.t - u.laplacian,
+        PLACES,
+        MOVIE_OF_A_RING,
+        counts=(50, 20, 30),
+        sampler=SAMPLERS[sampler],
+    )
+    options = {"pool": 4, "power": 1.0, "floor": 0.1}
+    both = jax.jit(lambda key: (made.draw(key), made.draw_adaptive(theta, key, **options)))
+    samples, adaptive = both(KEY)
+    counts = {"interior": 50, "initial": 20, "dirichlet": 30, "neumann": 30, "interface": 30}
+    assert {k: len(s.points) for k, s in samples.items() if k != "meanvalue"} == counts
+    t, x, y = ({k: np.asarray(s.points[:, i]) for k, s in samples.items()} for i in range(3))
+    for name in samples:
+        assert np.all(MOVIE_OF_A_RING.contains(np.asarray(samples[name].points)))
+        if name != "interior":
+            assert len(np.unique(np.asarray(samples[name].points), axis=0)) == t[name].size
+    np.testing.assert_array_equal(t["initial"], 0)
+    np.testing.assert_allclose(np.hypot(x["dirichlet"], y["dirichlet"]), 1)
+    np.testing.assert_allclose(np.hypot(x["neumann"], y["neumann"]), 0.25)
+    assert set(y["interface"]) == {0.1, -0.6}
+    assert np.all(MOVIE_OF_A_RING.contains(np.asarray(adaptive["interior"].points)))
+    assert adaptive["interior"].points.shape == (50, 3)
+
+
+def ordered(points):
+    return np.array(sorted(np.asarray(points).tolist()))
+
+
+def test_poisson_disk_points_are_one_set_in_any_order(x64):
+    """Fresh or adaptive, the same points for every term; a part of them makes a batch."""
+    made, theta = objective(
+        lambda u, p: u.t - peak(p) * u.laplacian,
+        PLACES,
+        MOVIE_OF_A_RING,
+        counts=(50, 20, 30),
+        sampler=SAMPLERS["poisson"],
+    )
+    one, two = made.draw(KEY), made.draw(jax.random.key(6))
+    chosen = made.draw_adaptive(theta, jax.random.key(7), pool=8, power=1.0, floor=0.1)
+    for name in one:
+        np.testing.assert_array_equal(ordered(one[name].points), ordered(two[name].points))
+        np.testing.assert_array_equal(ordered(one[name].points), ordered(chosen[name].points))
+    assert not np.array_equal(one["interior"].points, two["interior"].points)
+    assert not np.array_equal(one["interior"].points, chosen["interior"].points)
 
 
 @pytest.mark.parametrize("conditions", [

@@ -7,7 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hyrespinn.metrics import additive_terms, efficiencies, relative_l2
+from hyrespinn.metrics import (
+    additive_terms,
+    efficiencies,
+    relative_l2,
+    split_components,
+    vector_errors,
+)
 from hyrespinn.problems.fields import Point, fields_of
 
 A, B = jnp.array([1.0, 2.0]), jnp.array([3.0, -5.0])
@@ -34,6 +40,67 @@ def test_relative_l2_is_one_norm_over_all_points_and_scale_free():
     expected = np.sqrt(np.sum((u - v) ** 2) / np.sum(v**2))
     assert relative_l2(u, v) == pytest.approx(expected)
     assert relative_l2(1e-9 * u, 1e-9 * v) == pytest.approx(expected)
+
+
+def test_nothing_is_relative_to_zero():
+    assert relative_l2(np.zeros(3), np.zeros(3)) == 0
+    assert relative_l2(np.ones(3), np.zeros(3)) == np.inf
+
+
+PLANE = {"t": np.zeros(2), "x": np.zeros(3), "y": np.zeros(4)}
+
+
+@pytest.mark.parametrize(
+    ("count", "names"),
+    [
+        (1, ["q"]),
+        (2, ["q_x", "q_y"]),
+        (3, ["q_1", "q_2", "q_3"]),
+        (4, ["q_1", "q_2", "q_3", "q_4"]),
+    ],
+)
+def test_components_are_named_after_the_coordinates_in_space(count, names):
+    value = np.random.default_rng(0).normal(size=(2, 3, 4, count))
+    parts = split_components(PLANE, {"q": value})
+    assert list(parts) == names
+    for i, part in enumerate(parts.values()):
+        np.testing.assert_array_equal(part, value[..., i])
+
+
+def test_the_components_of_several_vectors_keep_apart():
+    both = {"flux": np.zeros((2, 3, 4, 2)), "energy": np.zeros((2, 3, 4, 1))}
+    assert list(split_components(PLANE, both)) == ["flux_x", "flux_y", "energy"]
+
+
+def test_vector_errors_by_hand():
+    """q* = (3, 4), (0, 0) has norm 5; the components err by 1 and by (2, 2)."""
+    known = np.array([[3.0, 4.0], [0.0, 0.0]])
+    found = np.array([[4.0, 2.0], [0.0, 2.0]])
+    errors = vector_errors({"x": None, "y": None}, {"q": found}, {"q": known})
+    assert errors == pytest.approx({"q": 3 / 5, "q_x": 1 / 5, "q_y": np.sqrt(8) / 5})
+
+
+def test_the_errors_of_components_add_up_to_that_of_the_vector():
+    rng = np.random.default_rng(0)
+    found, known = rng.normal(size=(2, 4, 5, 6, 3))
+    axes = dict.fromkeys("xyz")
+    errors = vector_errors(axes, {"q": found, "other": found}, {"q": known})
+    assert list(errors) == ["q", "q_x", "q_y", "q_z"], "those that the reference knows"
+    parts = [errors[f"q_{c}"] for c in "xyz"]
+    assert sum(e**2 for e in parts) == pytest.approx(errors["q"] ** 2)
+    size = np.sqrt((known**2).sum())
+    assert errors["q_y"] == pytest.approx(np.sqrt(((found - known)[..., 1] ** 2).sum()) / size)
+
+
+def test_a_scalar_has_one_error():
+    assert vector_errors(PLANE, {"e": np.ones((3, 1))}, {"e": 2 * np.ones((3, 1))}) == {"e": 0.5}
+
+
+def test_a_vector_that_vanishes_as_it_should_has_no_error():
+    none, some = np.zeros((3, 2)), np.array([[1.0, 0.0]] * 3)
+    assert set(vector_errors(PLANE, {"q": none}, {"q": none}).values()) == {0.0}
+    errors = vector_errors(PLANE, {"q": some}, {"q": none})
+    assert errors == {"q": np.inf, "q_x": np.inf, "q_y": 0.0}
 
 
 def test_efficiencies_follow_the_papers_formulas():

@@ -156,6 +156,14 @@ REFUSED = {
     "axis": (problem(X, conditions=[hp.Periodic("y")]), r"Periodic\('y'\): the axes in space are x"),
     "time axis": (problem(X, MOVIE, conditions=[hp.Initial(0.0), hp.Periodic("t")]),
                   r"Periodic\('t'\): the axes in space are x"),
+    "no plane": (problem(X, conditions=[hp.Interface(X, axis="y", at=0.5)]),
+                 "There is no axis 'y' to cut; there are x"),
+    "plane in time": (problem(X, MOVIE, conditions=[hp.Initial(0.0), hp.Interface(X, "t", 0.5)]),
+                      "There is no axis 't' to cut; there are x"),
+    "plane outside": (problem(X, conditions=[hp.Interface(X, axis="x", at=(0.5, 2.0))]),
+                      r"The plane x = 2 lies outside the domain Box\(x=\(0, 1\)\)"),
+    "plane on the boundary": (problem(X, conditions=[hp.Interface(X, axis="x", at=1.0)]),
+                              "The plane x = 1 lies outside"),
     "not one": (problem(X, conditions=[0.0]), r"conditions\(\) must return a list of conditions"),
     "string": (problem(X, fields="u"), r'fields must be a tuple of names, such as \("u",\)'),
 }  # fmt: skip
@@ -165,6 +173,13 @@ REFUSED = {
 def test_a_wrong_statement_is_refused(wrong, message):
     with pytest.raises(UserError, match=message):
         anatomy(wrong)
+
+
+def test_the_planes_of_an_interface_may_be_one_or_several():
+    for at, planes in ((0.5, (0.5,)), ((0.2, 0.5), (0.2, 0.5))):
+        condition = hp.Interface(X, axis="x", at=at)
+        assert condition.planes == planes
+        anatomy(problem(X, conditions=[condition]))
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ def test_grid_has_time_first(solution):
         (lambda s: s(t=0.5, x=0.1, y=0.2), "Give every coordinate"),
         (lambda s: s.derivative("q", t=0.5, x=0.1), "no derivative 'q'"),
         (lambda s: s.at(np.zeros((3, 5))), "must have shape"),
+        (lambda s: s.quantity("flux", t=0.5, x=0.1), "Unknown derived quantity 'flux'"),
     ],
 )
 def test_wrong_calls_are_explained(solution, call, message):

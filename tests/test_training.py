@@ -118,3 +118,11 @@ def test_one_point_in_a_batch_is_enough():
 def test_the_other_quasi_newton_rules_train_too(rule):
     result = solve(settings={"train.quasi_newton": rule}).result
     assert result["rel_l2"]["u"] < 0.2
+
+
+def test_a_fixed_set_of_points_trains_too():
+    """Poisson-disk points: drawn once, with nothing left for adaptive points to choose."""
+    result = solve(settings={"train.sampler": "poisson"}).result
+    assert result["status"] == "completed"
+    assert result["rel_l2"]["u"] < 0.1
+    assert result["rel_l2"]["u"] < 0.2 * result["rel_l2_initial"]["u"]

@@ -231,7 +231,7 @@ def reference_command(options: Any) -> int:
         path = Path(f"{name}-reference.png") if options.plot == Path() else options.plot
         parts = split_components(reference.axes, reference.derived)
         figure = plot_fields(reference.axes, {**reference.values, **parts}, title=f"{name}: {text}")
-        kind = path.suffix.removeprefix(".") or "png"
+        kind = path.suffix.removeprefix(".").lower() or "png"
         if kind not in figure.canvas.get_supported_filetypes():
             raise UserError(f"Cannot draw a picture of the kind {kind!r}; use .png, .pdf or .svg.")
         write_atomically(path, lambda file: figure.savefig(file, dpi=150, format=kind))

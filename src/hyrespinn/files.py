@@ -6,6 +6,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,7 @@ def load_arrays(path: Path, what: str) -> tuple[dict[str, np.ndarray], dict[str,
                     texts[name] = data
     except FileNotFoundError:
         raise UserError(f"There is no {what} at {path}.") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    # Flipped bits in the tables of a zip also look like encryption or an unknown method.
+    except (OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(f"The {what} {path} is damaged and cannot be read: {error}.") from error
     return arrays, texts

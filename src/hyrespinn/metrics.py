@@ -37,9 +37,11 @@ def split_components(
     parts: dict[str, np.ndarray] = {}
     for name, value in derived.items():
         count = value.shape[-1]
-        suffixes = [f"_{c}" for c in space]
-        if count != len(space):
-            suffixes = [""] if count == 1 else [f"_{i}" for i in range(1, count + 1)]
+        suffixes = [f"_{i}" for i in range(1, count + 1)]
+        if count == 1:
+            suffixes = [""]
+        elif count == len(space):
+            suffixes = [f"_{c}" for c in space]
         parts |= {f"{name}{suffix}": value[..., i] for i, suffix in enumerate(suffixes)}
     return parts
 
@@ -57,7 +59,9 @@ def vector_errors(
         parts = split_components(axes, {name: prediction[name] - known})
         if len(parts) > 1:
             errors |= {
-                part: float(np.linalg.norm(difference)) / size if size else float("inf")
+                part: relative_l2(difference, np.zeros_like(difference))
+                if not size
+                else float(np.linalg.norm(difference)) / size
                 for part, difference in parts.items()
             }
     return errors

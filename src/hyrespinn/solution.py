@@ -211,7 +211,7 @@ class Solution:
         values = self.derived_at(points)
         if name not in values:
             raise unknown("derived quantity", name, values)
-        return values[name].reshape(*shape, -1)
+        return values[name].reshape(*shape, values[name].shape[-1])
 
     def plot(self, path: str | Path | None = None, **counts: int) -> Any:
         """A picture of the fields and derived quantities on a grid; saved where a path is given."""

@@ -57,6 +57,7 @@ class Annulus(Domain):
             {name: _circle(radius, side, middle) for name, (radius, side) in circles.items()},
             level,
             f"{size}, center=({middle[0]:g}, {middle[1]:g}))",
+            made_by=(Annulus, (inner, outer, middle, tuple(coordinates))),
         )
 
 

@@ -46,12 +46,17 @@ class Box(Domain):
             level,
             f"{'TimeBox' if _time else 'Box'}({listed})",
             start=_face(bounds, 0, 0) if _time else None,
+            made_by=(_box, (_time, dict(zip(names, bounds, strict=True)))),
         )
 
     def face(self, piece: str) -> tuple[int, int]:
         """The axis of a face and its side: 0 for the lower one, 1 for the upper."""
         coordinate, side = piece.split(".")
         return self.coordinates.index(coordinate), ("min", "max").index(side)
+
+
+def _box(time: bool, sides: dict[str, tuple[float, float]]) -> Box:
+    return Box(_time=time, **sides)
 
 
 def _face(bounds: Bounds, axis: int, end: int) -> Any:

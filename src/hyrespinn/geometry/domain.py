@@ -30,7 +30,8 @@ class Domain:
     ('t', 'x', 'y')
 
     ``body`` and ``faces`` describe it as images of unit cubes; ``level`` is negative inside, zero
-    on the boundary and positive outside, for numpy's arrays and JAX's.
+    on the boundary and positive outside, for numpy's arrays and JAX's; ``made_by`` is a call that
+    makes the same domain.
     """
 
     def __init__(
@@ -42,15 +43,20 @@ class Domain:
         level: Callable[[Any], Any],
         text: str,
         start: Patch | None = None,
+        made_by: tuple[Callable[..., Domain], tuple[Any, ...]] | None = None,
     ):
         self.coordinates, self.bounds = coordinates, bounds
         self.body, self.faces, self.level = body, dict(faces), level
-        self.text, self.start = text, start
+        self.text, self.start, self.made_by = text, start, made_by
         if len(set(coordinates)) < len(coordinates):
             raise UserError(f"The domain {text} has a coordinate twice: {', '.join(coordinates)}.")
 
     def __repr__(self) -> str:
         return self.text
+
+    def __reduce__(self) -> Any:
+        """A file holds how the domain was made, not its functions."""
+        return super().__reduce__() if self.made_by is None else self.made_by
 
     @property
     def dimension(self) -> int:
@@ -288,13 +294,24 @@ class Domain:
         for name, patch in other.faces.items():
             faces[name] = (patch.flipped() if flip else patch).where(theirs)
         kept = {name: face for name, face in faces.items() if face.share > 0}
-        return Domain(self.coordinates, bounds, inner, kept, level, text)
+        operator = {"|": Domain.__or__, "&": Domain.__and__, "-": Domain.__sub__}[sign]
+        made_by = (operator, (self, other))
+        return Domain(self.coordinates, bounds, inner, kept, level, text, made_by=made_by)
 
     def named(self, name: str) -> Domain:
         """The same domain with ``name.`` before the names of its pieces."""
         faces = {f"{name}.{piece}": patch for piece, patch in self.faces.items()}
         text = f"{self!r}.named({name!r})"
-        return Domain(self.coordinates, self.bounds, self.body, faces, self.level, text, self.start)
+        return Domain(
+            self.coordinates,
+            self.bounds,
+            self.body,
+            faces,
+            self.level,
+            text,
+            self.start,
+            made_by=(Domain.named, (self, name)),
+        )
 
     def extrude(self, **side: tuple[float, float]) -> Domain:
         """This domain times an interval of a further axis, such as ``annulus.extrude(z=(0, 1))``."""
@@ -319,6 +336,7 @@ class Domain:
             faces,
             level,
             f"{self!r}.extrude({name}=({bounds[0]:g}, {bounds[1]:g}))",
+            made_by=(_extruded, (self, {name: bounds})),
         )
 
     def over(self, **side: tuple[float, float]) -> Domain:
@@ -340,7 +358,16 @@ class Domain:
             level,
             f"{self!r}.over({name}=({bounds[0]:g}, {bounds[1]:g}))",
             start=moment_patch(bounds[0]).times(self.body),
+            made_by=(_over, (self, {name: bounds})),
         )
+
+
+def _extruded(domain: Domain, side: dict[str, tuple[float, float]]) -> Domain:
+    return domain.extrude(**side)
+
+
+def _over(domain: Domain, side: dict[str, tuple[float, float]]) -> Domain:
+    return domain.over(**side)
 
 
 def _one_side(side: Mapping[str, Any], what: str, example: str) -> tuple[str, tuple[float, float]]:

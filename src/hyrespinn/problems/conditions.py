@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from ..errors import UserError
@@ -90,13 +91,13 @@ class Interface(Condition):
 
     residual: Callable[..., Any]
     axis: str
-    at: float | tuple[float, ...]
+    at: float | Sequence[float]
     name: str = "interface"
     weight: float | None = None
 
     @property
     def planes(self) -> tuple[float, ...]:
-        return self.at if isinstance(self.at, tuple) else (float(self.at),)
+        return tuple(float(at) for at in np.ravel(self.at))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ class DarcyFiveStrip(Problem):
     the interfaces, which is imposed there; its x component jumps.
     """
 
-    mu: tuple[float, ...] = (16.0, 6.0, 1.0, 10.0, 2.0)
+    mu: Any = (16.0, 6.0, 1.0, 10.0, 2.0)
     domain = Box(x=(0, 1), y=(0, 1))
     fields = ("u",)
     description = "flow through five layers, the flux jumps between them"
@@ -29,9 +29,16 @@ class DarcyFiveStrip(Problem):
     cell_centers = True
 
     def __post_init__(self) -> None:
-        if not self.mu or min(self.mu) <= 0:
-            raise UserError(f"problem.mu must be a list of positive numbers, not {self.mu!r}.")
-        object.__setattr__(self, "mu", tuple(float(m) for m in self.mu))  # a list, from a file
+        try:
+            mu = tuple(float(m) for m in self.mu)
+        except (TypeError, ValueError):
+            mu = ()
+        if not mu or not all(0 < m < np.inf for m in mu):
+            raise UserError(
+                "problem.mu must be a list of positive numbers, one a strip from the bottom up, such "
+                f"as [16, 6, 1, 10, 2], not {self.mu!r}."
+            )
+        object.__setattr__(self, "mu", mu)
 
     def strip(self, y: Any) -> Any:
         """μ at height y; on an interface, that of the strip above."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import jax
@@ -39,13 +40,24 @@ class Permeability:
 
     def at(self, p: Point) -> Matrix:
         value = call(self.mu, (p,), "p") if callable(self.mu) else self.mu
+        if not self._fits(value):
+            text = textwrap.shorten(repr(value), 80, placeholder=" …")
+            raise UserError(
+                f"problem.mu must be a number or a {self.size}×{self.size} matrix, not {text}; or a "
+                "function of the point that returns one of the two."
+            )
         if not isinstance(value, (list, tuple)) and jnp.ndim(value) < 2:
             return [[value if i == j else 0.0 for j in range(self.size)] for i in range(self.size)]
-        if len(value) != self.size or any(len(row) != self.size for row in value):
-            raise UserError(
-                f"problem.mu must be a number or a {self.size}×{self.size} matrix, not {value!r}."
-            )
         return [list(row) for row in value]
+
+    def _fits(self, value: Any) -> bool:
+        """Whether this is a number (an array of one a point, from a function), or rows of them."""
+        if isinstance(value, (list, tuple)):
+            rows = [row for row in value if isinstance(row, (list, tuple)) or jnp.ndim(row) >= 1]
+            return len(rows) == len(value) == self.size and all(len(r) == self.size for r in rows)
+        if not isinstance(value, (int, float, np.ndarray, np.generic, jax.Array)):
+            return False
+        return jnp.ndim(value) < 2 or jnp.shape(value)[:2] == (self.size, self.size)
 
     def _stacked(self, points: Array) -> Array:
         """All entries of μ side by side, ``(points, size²)``."""
@@ -91,4 +103,4 @@ def minus_divergence(mu: Permeability, u: Any, p: Point) -> Any:
 
 
 def _is_zero(entry: Any) -> bool:
-    return isinstance(entry, (int, float)) and entry == 0
+    return isinstance(entry, (int, float)) and bool(entry == 0)

@@ -147,6 +147,8 @@ def components(result: Any, count: int, what: str = "derived") -> dict[str, tupl
     for name, quantity in result.items():
         parts = tuple(quantity) if isinstance(quantity, (tuple, list)) else (quantity,)
         parts = tuple(part.value if isinstance(part, Field) else part for part in parts)
+        if not parts:
+            raise UserError(f"The {what} quantity {name} is empty; return at least one array.")
         for part in parts:
             if jnp.shape(part) != (count,):
                 raise UserError(
@@ -181,6 +183,8 @@ def requested_derivatives(
 def derived_derivatives(problem: Problem) -> tuple[set[MultiIndex], tuple[str, ...]]:
     """The derivatives that ``problem.derived`` reads, and the names of its quantities."""
     by_field, names = _trace(problem, problem.derived, "derived", False, components)
+    for name in set(names) & set(problem.fields):
+        raise UserError(f"derived() returns {name!r}, the name of a field; call it something else.")
     return set().union(*by_field.values()), names
 
 

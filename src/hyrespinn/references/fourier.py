@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy import fft
+from scipy.signal import resample
 
 from .etdrk4 import integrate_to
 
@@ -53,19 +54,13 @@ class Torus:
         1/modes² (decision D9).
         """
         fine = Torus(self.bounds, finer * self.modes)
-        return self.truncate(fine.to_spectrum(function(fine.points())), fine.modes)
+        return self.to_spectrum(self._resampled(function(fine.points()), self.modes))
 
-    def truncate(self, spectrum: np.ndarray, modes: int) -> np.ndarray:
-        """The lowest modes of a spectrum with more, or a spectrum with fewer padded by zeros."""
-        half = min(modes, self.modes) // 2
-        result = np.zeros((*spectrum.shape[: -self.dimension], *self.shape), complex)
-        result = result[..., : self.modes // 2 + 1]
-        if self.dimension == 1:
-            result[..., : half + 1] = spectrum[..., : half + 1]
-        else:
-            for rows in (slice(0, half), slice(-half, None)):
-                result[..., rows, : half + 1] = spectrum[..., rows, : half + 1]
-        return result * (self.modes / modes) ** self.dimension
+    def _resampled(self, fields: np.ndarray, count: int) -> np.ndarray:
+        """Band-limited fields on ``count`` points along each axis."""
+        for axis in self.axes:
+            fields = resample(fields, count, axis=axis)
+        return fields
 
     def points(self) -> np.ndarray:
         """The grid, with the coordinates on a last axis."""
@@ -75,11 +70,9 @@ class Torus:
     def on_grid(self, spectrum: np.ndarray, count: int) -> np.ndarray:
         """The fields on ``count`` points along each axis: the trigonometric interpolant."""
         every = -(-self.modes // count)
-        if every * count == self.modes:
-            fields = self.to_fields(spectrum)
-        else:
-            fine = Torus(self.bounds, every * count)
-            fields = fine.to_fields(fine.truncate(spectrum, self.modes))
+        fields = self.to_fields(spectrum)
+        if every * count != self.modes:
+            fields = self._resampled(fields, every * count)
         return fields[..., ::every] if self.dimension == 1 else fields[..., ::every, ::every]
 
 

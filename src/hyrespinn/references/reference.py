@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +15,7 @@ import numpy as np
 from ..metrics import split_components
 from ..problems.conditions import Initial, Periodic, evaluate
 from ..problems.fields import Point
-from ..problems.problem import Problem, exact_fields, field_of
+from ..problems.problem import Problem, components, derived_derivatives, exact_fields, field_of
 from . import cache
 
 
@@ -126,7 +125,8 @@ def reference_of(problem: Problem, say: Callable[[str], None] | None = None) -> 
 
     def compute() -> dict[str, np.ndarray]:
         if say is not None:
-            say(f"making the reference of {problem.name}: {recipe.description}")
+            text = recipe.description.format(**recipe.settings)
+            say(f"making the reference of {problem.name}: {text}")
         return make_reference(problem).values
 
     values = cache.recall(cache_key(problem, recipe), compute)
@@ -188,29 +188,30 @@ def _exact(problem: Problem) -> Reference | None:
     axes = error_axes(problem)
     mesh = np.stack(np.meshgrid(*axes.values(), indexing="ij"), axis=-1)
     inside = problem.domain.contains(mesh)
+
+    def whole(values: np.ndarray) -> np.ndarray:
+        grid = np.full((*inside.shape, *values.shape[1:]), np.nan)
+        grid[inside] = values
+        return grid
+
     with jax.enable_x64(True):
-        point = Point(jnp.asarray(mesh), problem.domain.coordinates)
+        points = jnp.asarray(mesh[inside])
+        point = Point(points, problem.domain.coordinates)
         result = problem.exact(point)
         if result is None:
             return None
-        fields = exact_fields(problem, point, order=1)
-        quantities = problem.derived(*fields, point)
         several = result if isinstance(result, (tuple, list)) else (result,)
         values = {
-            name: np.where(inside, np.broadcast_to(np.asarray(value), mesh.shape[:-1]), np.nan)
+            name: whole(np.broadcast_to(np.asarray(value), len(points)))
             for name, value in zip(problem.fields, several, strict=True)
         }
-        derived = {
-            name: np.where(inside[..., None], stack_components(quantity), np.nan)
-            for name, quantity in quantities.items()
-        }
+        used, names = derived_derivatives(problem)
+        derived = {}
+        if names:
+            fields = exact_fields(problem, point, max(sum(index) for index in used))
+            quantities = components(problem.derived(*fields, point), len(points))
+            derived = {n: whole(np.stack(parts, axis=-1)) for n, parts in quantities.items()}
     return Reference(axes, values, "exact solution", derived=derived)
-
-
-def stack_components(quantity: Any) -> np.ndarray:
-    """A derived quantity with its components on a last axis."""
-    parts = quantity if isinstance(quantity, (tuple, list)) else (quantity,)
-    return np.stack([np.asarray(part) for part in parts], axis=-1)
 
 
 def stored_self_convergence(problem: Problem) -> float | None:

@@ -1,0 +1,124 @@
+"""Pictures of fields: how many panels, what they show, and that holes do not break them."""
+
+from __future__ import annotations
+
+import hyrespinn as hp
+import numpy as np
+import pytest
+from hyrespinn.plots import plot_fields
+
+
+def panels(figure):
+    """The panels without their colour bars."""
+    return [ax for ax in figure.axes if ax.get_xlabel()]
+
+
+def titles(figure):
+    return [ax.get_title() for ax in panels(figure)]
+
+
+def shown(ax):
+    """The array that a colour map shows, its first axis to the right."""
+    (mesh,) = ax.collections
+    return np.ma.filled(np.ma.asarray(mesh.get_array(), float), np.nan).T
+
+
+def grid(**axes):
+    mesh = np.meshgrid(*axes.values(), indexing="ij")
+    return axes, dict(zip(axes, mesh, strict=True))
+
+
+def test_one_dimension_is_a_line_with_the_reference_dashed(tmp_path):
+    axes, p = grid(x=np.linspace(0, 1, 7))
+    figure = plot_fields(axes, {"u": p["x"] ** 2}, {"u": p["x"]}, "title", tmp_path / "u.png")
+    (ax,) = panels(figure)
+    solid, dashed = ax.lines
+    np.testing.assert_array_equal(solid.get_ydata(), axes["x"] ** 2)
+    np.testing.assert_array_equal(dashed.get_ydata(), axes["x"])
+    assert (ax.get_xlabel(), ax.get_ylabel(), dashed.get_linestyle()) == ("x", "u", "--")
+    assert (tmp_path / "u.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_two_fields_without_a_reference_stand_side_by_side():
+    axes, p = grid(t=np.linspace(0, 1, 5), x=np.linspace(-1, 1, 7))
+    figure = plot_fields(axes, {"u": p["t"] + p["x"], "v": p["x"]})
+    assert titles(figure) == ["u", "v"]
+    one, two = panels(figure)
+    assert (one.get_xlabel(), one.get_ylabel()) == ("t", "x")
+    np.testing.assert_array_equal(shown(one), p["t"] + p["x"])
+    assert one.get_position().y0 == pytest.approx(two.get_position().y0)
+    assert one.get_position().x1 < two.get_position().x0
+
+
+def test_a_reference_adds_itself_and_the_error():
+    axes, p = grid(x=np.linspace(0, 1, 5), y=np.linspace(0, 2, 7))
+    known = {"u": p["x"] * p["y"], "q": p["y"]}
+    figure = plot_fields(axes, {name: value - 0.25 for name, value in known.items()}, known)
+    assert titles(figure) == [
+        "u", "reference u", "absolute error", "q", "reference q", "absolute error",
+    ]  # fmt: skip
+    _, reference, error = panels(figure)[:3]
+    np.testing.assert_array_equal(shown(reference), known["u"])
+    np.testing.assert_allclose(shown(error), 0.25)
+    (mesh,) = panels(figure)[0].collections
+    assert mesh.get_clim() == (0, 2), "the solution is drawn in the reference's colours"
+
+
+@pytest.mark.parametrize("compared", [True, False])
+def test_a_ring_is_drawn_with_its_hole(compared, tmp_path):
+    """Not a number outside: neither a warning nor an empty picture."""
+    ring = hp.Annulus(0.25, 1)
+    axes, p = grid(x=np.linspace(-1, 1, 21), y=np.linspace(-1, 1, 23))
+    inside = ring.contains(np.stack([p["x"], p["y"]], -1))
+    value = np.where(inside, p["x"], np.nan)
+    figure = plot_fields(
+        axes, {"u": value}, {"u": value + 0.5} if compared else None, path=tmp_path / "ring.pdf"
+    )
+    assert (tmp_path / "ring.pdf").stat().st_size > 0
+    assert len(panels(figure)) == (3 if compared else 1)
+    for ax in panels(figure):
+        np.testing.assert_array_equal(np.isnan(shown(ax)), ~inside)
+        assert ax.get_aspect() == 1
+    (mesh,) = panels(figure)[0].collections
+    low, high = value[inside].min() + 0.5 * compared, value[inside].max() + 0.5 * compared
+    assert mesh.get_clim() == pytest.approx((low, high))
+
+
+def test_three_dimensions_are_cut_at_a_third(tmp_path):
+    axes, p = grid(x=np.linspace(0, 1, 5), y=np.linspace(0, 1, 6), z=np.linspace(0, 3, 7))
+    value = p["x"] + 10 * p["y"] + 100 * p["z"]
+    figure = plot_fields(axes, {"u": value}, {"u": value}, path=tmp_path / "u.png")
+    assert titles(figure) == ["u at z = 1", "reference u", "absolute error"]
+    ax = panels(figure)[0]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x", "y")
+    np.testing.assert_allclose(shown(ax), value[:, :, 2])
+
+
+def test_a_film_shows_four_times_and_the_last_one_beside_a_reference(tmp_path):
+    axes, p = grid(t=np.linspace(0, 3, 7), x=np.linspace(0, 1, 5), y=np.linspace(0, 1, 6))
+    values = {"u": p["t"] * p["x"], "v": p["y"]}
+    film = plot_fields(axes, values, path=tmp_path / "film.png")
+    times = ["t = 0", "t = 1", "t = 2", "t = 3"]
+    assert titles(film) == [f"{f} at {t}" for f in "uv" for t in times]
+    for i, ax in enumerate(panels(film)[:4]):
+        np.testing.assert_allclose(shown(ax), values["u"][2 * i])
+        (mesh,) = ax.collections
+        assert mesh.get_clim() == (0, 3), "all times in the same colours"
+    compared = plot_fields(axes, values, values)
+    assert titles(compared) == [
+        "u at t = 3", "reference u", "absolute error",
+        "v at t = 3", "reference v", "absolute error",
+    ]  # fmt: skip
+    np.testing.assert_allclose(shown(panels(compared)[0]), values["u"][-1])
+
+
+def test_a_film_of_two_times_shows_both_once():
+    axes, p = grid(t=np.array([0.0, 1.0]), x=np.linspace(0, 1, 5), y=np.linspace(0, 1, 6))
+    assert titles(plot_fields(axes, {"u": p["x"]})) == ["u at t = 0", "u at t = 1"]
+
+
+def test_a_long_title_is_broken_into_lines():
+    axes, p = grid(x=np.linspace(0, 1, 5))
+    figure = plot_fields(axes, {"u": p["x"]}, title="a long description " * 8)
+    assert "\n" in figure.get_suptitle()
+    assert figure.get_suptitle().split() == ["a", "long", "description"] * 8
