@@ -32,6 +32,11 @@ class Annulus(Domain):
             raise UserError(
                 f"An annulus needs 0 ≤ inner < outer, not inner = {inner:g}, outer = {outer:g}."
             )
+        if len(center) != 2 or len(coordinates) != 2:
+            raise UserError(
+                "A ring lies in a plane: its center has two numbers and its coordinates two names, "
+                f"not {center!r} and {coordinates!r}."
+            )
         middle = (float(center[0]), float(center[1]))
         if not all(math.isfinite(c) for c in middle):
             raise UserError(f"The center must be two finite numbers, not {center!r}.")

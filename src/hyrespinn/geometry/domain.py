@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Bool, Float
 
 from ..errors import UserError
 from .flat import Bounds, box_patch, check_side, moment_patch, plane_patch
-from .patch import Patch, Placed, draw, fixed_set, spread
-from .sampling import Sampler, sampler_named, sobol_points
+from .patch import Patch, Placed, draw, fixed_set, scatter, spread
+from .sampling import PoissonDisk, Sampler, sampler_named, sobol_points
 
 
 class Domain:
@@ -153,18 +151,15 @@ class Domain:
         if not patches:
             raise UserError(f"{self!r} has no boundary to sample.")
         sampler = sampler_named(method)
-        if method == "poisson":
+        if isinstance(sampler, PoissonDisk):
             points, normals, _ = fixed_set(patches, count, seed)
             return points.copy(), None if normals is None else normals.copy()
-        with jax.enable_x64(True):
-            placed = draw(patches, jax.random.key(seed), count, sampler, jnp.dtype("float64"))
-        return np.asarray(placed.points), (
-            None if placed.normals is None else np.asarray(placed.normals)
-        )
+        placed = scatter(patches, count, sampler, seed)
+        return placed.points, placed.normals
 
     def contains(self, points: Float[np.ndarray, "*n d"]) -> Bool[np.ndarray, "*n"]:
         """Whether each point lies in the closed domain, up to rounding."""
-        return self.level(points) <= 1e-9 * self._size
+        return self.level(np.asarray(points, dtype=float)) <= 1e-9 * self._size
 
     @property
     def _size(self) -> float:
@@ -272,13 +267,13 @@ class Domain:
         def level(points: Any) -> Any:
             return combine(self.level(points), other.level(points))
 
-        # Small next to every side, and large next to the rounding of the coordinates.
-        sides = [b - a for a, b in (*self.bounds, *other.bounds)]
+        smallest = min(b - a for a, b in (*self.bounds, *other.bounds))
         largest = max(abs(end) for side in (*self.bounds, *other.bounds) for end in side)
-        step = max(1e-5 * min(sides), 1e-6 * largest)
 
         def is_boundary(level: Callable[[Any], Any], points: Any, normals: Any) -> Any:
             """Whether a domain lies on the inner side of these points and not on the outer."""
+            # A step small next to every side, and large next to the rounding of the coordinates.
+            step = max(1e-5 * smallest, 16 * float(np.finfo(points.dtype).eps) * largest)
             return (level(points - step * normals) < 0) & (level(points + step * normals) > 0)
 
         def mine(points: Any, normals: Any) -> Any:

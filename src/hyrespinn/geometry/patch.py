@@ -148,6 +148,9 @@ class Patch:
                 points, normals = points[keep], None if normals is None else normals[keep]
             found.append(Placed(points, normals))
             missing -= len(points)
+        if not found:
+            points, normals, _ = self.place(np.full((1, self.dimension), 0.5))
+            return Placed(points[:0], None if normals is None else normals[:0])
         points = np.concatenate([f.points for f in found])[:count]
         if found[0].normals is None:
             return Placed(points)
@@ -209,6 +212,29 @@ def draw(
     if parts[0].normals is None:
         return Placed(points)
     return Placed(points, jnp.concatenate([part.normals for part in parts]))
+
+
+def scatter(patches: tuple[Patch, ...], count: int, sampler: UnitSampler, seed: int) -> Placed:
+    """The same on the host, in double precision: only the points of the cube are JAX's."""
+    key = jax.random.key(seed)
+    parts = []
+    numbers = shares(count, [p.measure for p in patches])
+    for i, (patch, number) in enumerate(zip(patches, numbers, strict=True)):
+        keys = [jax.random.fold_in(key, i) if len(patches) > 1 else key]
+
+        def cube(size: int, patch: Patch = patch, keys: list[Array] = keys) -> np.ndarray:
+            if patch.dimension == 0:
+                return np.zeros((size, 0))
+            with jax.enable_x64(True):
+                unit = np.asarray(sampler(keys[-1], size, patch.dimension, jnp.dtype("float64")))
+            keys.append(jax.random.fold_in(keys[-1], 0))
+            return unit
+
+        parts.append(patch.scatter(number, np.random.default_rng(seed), cube))
+    points = np.concatenate([part.points for part in parts])
+    if parts[0].normals is None:
+        return Placed(points)
+    return Placed(points, np.concatenate([part.normals for part in parts]))
 
 
 @lru_cache(maxsize=64)
