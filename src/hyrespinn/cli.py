@@ -21,6 +21,7 @@ from .experiments.presets import PRESETS, configure
 from .experiments.solve import resume, solve_configured
 from .files import write_atomically
 from .metrics import split_components
+from .nn import MODELS
 from .plots import plot_fields
 from .problems.problem import PROBLEMS, Problem, derived_derivatives
 from .references import reference_of
@@ -97,7 +98,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", default="hyrespinn")
+    parser.add_argument("--model", default="hyrespinn", help=", ".join(MODELS))
     parser.add_argument("--preset", default="fast", help=", ".join(PRESETS))
 
 

@@ -40,6 +40,8 @@ class Meter:
             elif key.startswith("phi_"):
                 _, gate, block = key.split("_")
                 shown[f"{'α' if gate == 'alpha' else 'β'}{block}"] = f"{value:.2f}"
+            elif key.startswith("alpha_"):
+                shown[f"α{key.removeprefix('alpha_')}"] = f"{value:.2f}"
             elif key.startswith("rel_l2_"):
                 shown[f"error {key.removeprefix('rel_l2_')}"] = f"{value:.2e}"
         shown["left"] = f"{left:.0f} s" if left == left else "?"

@@ -3,10 +3,22 @@
 from typing import Any
 
 from ..errors import unknown
+from .expert import ExpertPINNConfig
 from .hyrespinn import HyResPINN, HyResPINNConfig
 from .inputs import Inputs
+from .pinn import PINNConfig
+from .pirate import PirateNetConfig
+from .respinn import ResPINNConfig
+from .stacked import StackedPINNConfig
 
-MODELS: dict[str, type[Any]] = {"hyrespinn": HyResPINNConfig}
+MODELS: dict[str, type[Any]] = {
+    "hyrespinn": HyResPINNConfig,
+    "pinn": PINNConfig,
+    "respinn": ResPINNConfig,
+    "expertpinn": ExpertPINNConfig,
+    "stackedpinn": StackedPINNConfig,
+    "piratenet": PirateNetConfig,
+}
 """Model settings by name; ``settings.build(inputs, key)`` gives the network."""
 
 
@@ -16,4 +28,15 @@ def model_named(name: str) -> type[Any]:
     return MODELS[name]
 
 
-__all__ = ["MODELS", "HyResPINN", "HyResPINNConfig", "Inputs", "model_named"]
+__all__ = [
+    "MODELS",
+    "ExpertPINNConfig",
+    "HyResPINN",
+    "HyResPINNConfig",
+    "Inputs",
+    "PINNConfig",
+    "PirateNetConfig",
+    "ResPINNConfig",
+    "StackedPINNConfig",
+    "model_named",
+]

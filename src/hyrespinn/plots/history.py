@@ -21,7 +21,7 @@ def plot_history(
     groups = {
         "loss": [n for n in names if n.startswith("loss_") and _positive(rows, n)],
         "relative error": [n for n in names if n.startswith("rel_l2_")],
-        "gate": [n for n in names if n.startswith("phi_")],
+        "gate": [n for n in names if n.startswith(("phi_", "alpha_"))],
     }
     shown = {label: columns for label, columns in groups.items() if columns}
     figure = Figure(figsize=(4.4 * len(shown) + 0.4, 3.4), layout="constrained")
@@ -49,6 +49,8 @@ def _positive(rows: Sequence[Mapping[str, Any]], column: str) -> bool:
 
 
 def _label(column: str) -> str:
+    if column.startswith("alpha_"):
+        return f"α, block {column.removeprefix('alpha_')}"
     if column.startswith("phi_"):
         _, gate, block = column.split("_")
         return f"{GATE_LABELS[gate]}, block {block}"
