@@ -9,7 +9,7 @@ solve: $(VENV)/.runtime
 	$(BIN)/hyrespinn solve allen-cahn-dirichlet --preset fast
 
 test: $(VENV)/.development lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile --doctest-modules src tests -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal --doctest-modules src tests -m "not slow"
 
 test-all: $(VENV)/.development lint
 	$(BIN)/python -m pytest --doctest-modules src tests --timeout 3600
