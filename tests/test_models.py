@@ -105,13 +105,14 @@ def test_periodic_coordinates_wrap(name):
     np.testing.assert_allclose(model(x + jnp.asarray([0.0, 4.0])), model(x), atol=1e-12)
 
 
-@each_model
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "hyrespinn"])
 def test_it_trains_saves_and_loads(name, tmp_path):
-    """A few steps lower the loss, and the saved solution gives the same values."""
+    """A few steps lower the error, and the saved solution gives the same values.
+
+    The same of a HyResPINN is in the tests of runs and solutions.
+    """
     quick = {"model.width": 6, "train.adam_steps": 30, "train.ssbroyden_steps": 15,
              "train.points": 64, "train.pool": 1}  # fmt: skip
-    if name == "hyrespinn":
-        quick["model.centers"] = 5
     if name == "expertpinn":
         quick["model.fourier"] = 6
     solution = hp.solve(Heat(), model=name, settings=quick, progress=False, out=tmp_path / "run")
