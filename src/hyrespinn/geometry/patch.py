@@ -24,6 +24,19 @@ class Placed(NamedTuple):
     normals: Any = None
     keep: Any = None
 
+    def at(self, index: Any) -> Placed:
+        """Some of the points, all of which belong."""
+        return Placed(self.points[index], None if self.normals is None else self.normals[index])
+
+
+def together(parts: Sequence[Placed]) -> Placed:
+    """The points of several parts, one after the other."""
+    xp = parts[0].points.__array_namespace__()
+    points = xp.concatenate([part.points for part in parts])
+    if parts[0].normals is None:
+        return Placed(points)
+    return Placed(points, xp.concatenate([part.normals for part in parts]))
+
 
 class Patch:
     """A set of points as the image of the unit cube under a map that keeps uniform points uniform.
@@ -120,13 +133,14 @@ class Patch:
             unit = jnp.zeros((candidates, 0), dtype)
         else:
             unit = sampler(key, candidates, self.dimension, dtype)
-        points, normals, keep = self.place(unit)
+        placed = self.place(unit)
+        keep = placed.keep
         if keep is None:
-            return Placed(points, normals)
+            return placed
         # The first that belong; should too few do, which five standard deviations make unlikely,
         # the first of them again.
         chosen = jnp.flatnonzero(keep, size=count, fill_value=jnp.argmax(keep))
-        return Placed(points[chosen], None if normals is None else normals[chosen])
+        return placed.at(chosen)
 
     def _candidates(self, count: int) -> int:
         """So many that ``count`` of them belong, with five standard deviations to spare."""
@@ -143,18 +157,12 @@ class Patch:
         while missing > 0:
             size = self._candidates(missing)
             cube = rng.random((size, self.dimension)) if unit is None else unit(size)
-            points, normals, keep = self.place(cube)
-            if keep is not None:
-                points, normals = points[keep], None if normals is None else normals[keep]
-            found.append(Placed(points, normals))
-            missing -= len(points)
+            placed = self.place(cube)
+            found.append(placed if placed.keep is None else placed.at(placed.keep))
+            missing -= len(found[-1].points)
         if not found:
-            points, normals, _ = self.place(np.full((1, self.dimension), 0.5))
-            return Placed(points[:0], None if normals is None else normals[:0])
-        points = np.concatenate([f.points for f in found])[:count]
-        if found[0].normals is None:
-            return Placed(points)
-        return Placed(points, np.concatenate([f.normals for f in found])[:count])
+            return self.place(np.full((1, self.dimension), 0.5)).at(slice(0))
+        return together(found).at(slice(count))
 
     def quadrature(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """About ``count`` points, and weights with which a mean over the set is taken.
@@ -197,21 +205,15 @@ def draw(
     """``count`` points of several sets, shared in proportion to their sizes."""
     if isinstance(sampler, PoissonDisk):
         points, normals, _ = fixed_set(patches, count, sampler.seed)
-        order = jax.random.permutation(key, count)
-        return Placed(
-            jnp.asarray(points, dtype)[order],
-            None if normals is None else jnp.asarray(normals, dtype)[order],
-        )
+        fixed = Placed(*(None if a is None else jnp.asarray(a, dtype) for a in (points, normals)))
+        return fixed.at(jax.random.permutation(key, count))
     parts = [
         patch.draw(jax.random.fold_in(key, i) if len(patches) > 1 else key, n, sampler, dtype)
         for i, (patch, n) in enumerate(
             zip(patches, shares(count, [p.measure for p in patches]), strict=True)
         )
     ]
-    points = jnp.concatenate([part.points for part in parts])
-    if parts[0].normals is None:
-        return Placed(points)
-    return Placed(points, jnp.concatenate([part.normals for part in parts]))
+    return together(parts)
 
 
 def scatter(patches: tuple[Patch, ...], count: int, sampler: UnitSampler, seed: int) -> Placed:
@@ -231,10 +233,7 @@ def scatter(patches: tuple[Patch, ...], count: int, sampler: UnitSampler, seed: 
             return unit
 
         parts.append(patch.scatter(number, np.random.default_rng(seed), cube))
-    points = np.concatenate([part.points for part in parts])
-    if parts[0].normals is None:
-        return Placed(points)
-    return Placed(points, np.concatenate([part.normals for part in parts]))
+    return together(parts)
 
 
 @lru_cache(maxsize=64)
@@ -255,11 +254,7 @@ def spread(
         else:
             numbers = rng.multinomial(darts, measures / measures.sum())
         parts = [p.scatter(int(n), rng) for p, n in zip(patches, numbers, strict=True) if n]
-        points = np.concatenate([part.points for part in parts])
-        normals = None
-        if parts[0].normals is not None:
-            normals = np.concatenate([part.normals for part in parts])
-        order = rng.permutation(darts)
-        return points[order], None if normals is None else normals[order]
+        points, normals, _ = together(parts).at(rng.permutation(darts))
+        return points, normals
 
     return poisson_disk(throw, patches[0].dimension, float(measures.sum()), count, rng)

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ..derivatives import ACTIVATIONS
 from ..errors import UserError, unknown
 from . import initialise
 from .blocks import HybridBlock
@@ -23,6 +22,7 @@ from .inputs import Inputs
 from .kernels import kernel_named
 from .mlp import DNNS, MLP, Zero
 from .rbf import RBF
+from .settings import check_settings
 
 
 class HyResPINN(eqx.Module):
@@ -88,14 +88,11 @@ class HyResPINNConfig:
             ("distance", self.distance, DISTANCES),
             ("gate", self.gate, GATES),
             ("dnn", self.dnn, DNNS),
-            ("activation", self.activation, ACTIVATIONS),
             ("branches", self.branches, ("hybrid", "rbf", "dnn")),
         ):
             if name not in known:
                 raise unknown(f"model.{what}", name, known)
-        for name in ("blocks", "width", "centers", "harmonics"):
-            if getattr(self, name) < 1:
-                raise UserError(f"model.{name} must be at least 1, not {getattr(self, name)}.")
+        check_settings(self, "blocks", "width", "centers", "harmonics")
         for name in ("depth", "head_depth", "lambda_g"):
             if getattr(self, name) < 0:
                 raise UserError(f"model.{name} cannot be negative, and is {getattr(self, name)}.")

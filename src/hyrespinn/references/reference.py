@@ -83,8 +83,8 @@ def reference_for(
 ) -> Callable[[Maker], Maker]:
     """Declare the function that makes the reference of a problem class, and its resolution.
 
-    Each setting is a resolution: with all of them doubled, the reference is the finer one that
-    its self-convergence is measured with. A problem with a parameter ``reference`` chooses the
+    Each setting is a resolution: its self-convergence is measured by doubling one after the other
+    and adding up the differences. A problem with a parameter ``reference`` chooses the
     variant by it.
     """
 
