@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
+from functools import cache
 
 import equinox as eqx
 import hyrespinn as hp
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 from hyrespinn.derivatives import closure, coordinates
 from hyrespinn.errors import UserError
-from hyrespinn.nn import MODELS, Inputs
+from hyrespinn.nn import MODELS, Inputs, linear_part
 from hyrespinn.nn.parameters import cast, flatten
 
 from helpers import Heat
@@ -20,8 +22,21 @@ from helpers import Heat
 pytestmark = pytest.mark.usefixtures("x64")
 BOUNDS = ((0.0, 1.0), (-1.0, 3.0))
 KEY = jax.random.key(3)
-SMALL = {"hyrespinn": {"centers": 4, "kernel": "gaussian"}, "expertpinn": {"fourier": 6}}
+QUICK = {"xla_backend_optimization_level": 0}  # nearly all the time goes into compiling
+SMALL = {"hyrespinn": {"centers": 4, "kernel": "gaussian"}}
+RICH = {
+    "hyrespinn": {"fourier": 6, "dnn": "mlp-rwf"},
+    "pinn": {"fourier": 6, "factorised": True, "last_width": 3},
+    "respinn": {"fourier": 6, "factorised": True, "last_width": 3},
+    "expertpinn": {"fourier": 6, "train_fourier": False},
+    "stackedpinn": {"fourier": 6, "factorised": True, "last_width": 3},
+    "piratenet": {"last_width": 3},
+}
+"""Every model with the optional layers it can have."""
 each_model = pytest.mark.parametrize("name", MODELS)
+each_variant = pytest.mark.parametrize(
+    ("name", "settings"), [(name, s) for name in MODELS for s in ({}, RICH[name])], ids=str
+)
 
 
 def spread(count, rng):
@@ -32,6 +47,7 @@ def inputs(outputs=2, periodic=(False, True)):
     return Inputs(BOUNDS, periodic, outputs, 4, spread, spread)
 
 
+@cache
 def small(name, **settings):
     """A network of a few neurons with every trained number moved, so that no gate is at zero."""
     config = MODELS[name](**{"width": 4, **SMALL.get(name, {}), **settings})
@@ -46,10 +62,10 @@ def some_points(count=5):
     return jnp.asarray(spread(count, np.random.default_rng(1)))
 
 
-@each_model
-def test_shapes_and_batches(name):
+@each_variant
+def test_shapes_and_batches(name, settings):
     """Points by themselves give what they give in a batch, in any shape of batch."""
-    model, x = small(name), some_points(6)
+    model, x = small(name, **settings), some_points(6)
     values = model(x)
     assert values.shape == (6, 2)
     np.testing.assert_allclose(jax.vmap(model)(x), values, atol=1e-14)
@@ -57,10 +73,10 @@ def test_shapes_and_batches(name):
     assert np.ptp(np.asarray(values), axis=0).min() > 1e-6
 
 
-@each_model
+@each_variant
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_precision_is_kept(name, dtype):
-    model = cast(small(name), dtype)
+def test_precision_is_kept(name, settings, dtype):
+    model = cast(small(name, **settings), dtype)
     x = some_points().astype(dtype)
     assert model(x).dtype == dtype
     series = model(coordinates(x, closure([(0, 2)], 2)))
@@ -80,28 +96,29 @@ def test_the_seed_decides(name):
 
 @each_model
 def test_derivatives_equal_nested_reverse_mode(name):
-    model, x = small(name), some_points(3)
+    model, x = small(name, **RICH[name]), some_points(3)
     indices = [(1, 0), (0, 1), (1, 1), (0, 2), (0, 3), (0, 4)]
-    series = jax.jit(lambda x: model(coordinates(x, closure(indices, 2))))(x)
 
-    def nested(index, field):
-        function = lambda p: model(p)[field]  # noqa: E731
+    mixture = jnp.asarray([1.0, -0.7])  # of the two fields, so that both are seen at once
+
+    def nested(index):
+        function = lambda p: model(p) @ mixture  # noqa: E731
         for axis, times in enumerate(index):
             for _ in range(times):
                 function = (lambda f, a: lambda p: jax.grad(f)(p)[a])(function, axis)
-        return jax.vmap(function)(x)
+        return jax.vmap(function)
 
-    for index in indices:
-        for field in range(2):
-            expected = nested(index, field)
-            np.testing.assert_allclose(
-                series[index][:, field], expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max()
-            )
+    def both(x):
+        series = model(coordinates(x, closure(indices, 2)))
+        return [(series[i] @ mixture, nested(i)(x)) for i in indices]
+
+    for found, expected in jax.jit(both, compiler_options=QUICK)(x):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
-@each_model
-def test_periodic_coordinates_wrap(name):
-    model, x = small(name), some_points()
+@each_variant
+def test_periodic_coordinates_wrap(name, settings):
+    model, x = small(name, **settings), some_points()
     np.testing.assert_allclose(model(x + jnp.asarray([0.0, 4.0])), model(x), atol=1e-12)
 
 
@@ -113,8 +130,6 @@ def test_it_trains_saves_and_loads(name, tmp_path):
     """
     quick = {"model.width": 6, "train.adam_steps": 30, "train.ssbroyden_steps": 15,
              "train.points": 64, "train.pool": 1}  # fmt: skip
-    if name == "expertpinn":
-        quick["model.fourier"] = 6
     solution = hp.solve(Heat(), model=name, settings=quick, progress=False, out=tmp_path / "run")
     assert solution.result["model"] == name
     assert solution.result["rel_l2"]["u"] < solution.result["rel_l2_initial"]["u"]
@@ -131,7 +146,105 @@ def test_bad_settings_are_refused(name):
         MODELS[name](activation="tahn").build(inputs(), KEY)
 
 
-# Each baseline by its own formulas, in numpy.
+@each_variant
+def test_settings_are_plain_values(name, settings):
+    """They survive being written as text, and build the same network again."""
+    config = MODELS[name](**settings)
+    again = MODELS[name](**json.loads(json.dumps(asdict(config))))
+    assert again == config
+
+
+@each_variant
+def test_fourier_features_and_factors_are_drawn_as_asked(name, settings):
+    """Frequencies have the scale asked for, logarithmic scales their mean and deviation."""
+    chosen = {"fourier_scale": 1e3, "factor_mean": 7.0, "factor_deviation": 0.0}
+    model = MODELS[name](**{**settings, **chosen}).build(inputs(), KEY)
+    paths = jax.tree_util.tree_leaves_with_path(model)
+    named = {jax.tree_util.keystr(path): leaf for path, leaf in paths}
+    frequencies = [a for path, a in named.items() if "frequencies" in path]
+    factors = [a for path, a in named.items() if "log_scale" in path]
+    assert len(frequencies) == (1 if settings or name in ("expertpinn", "piratenet") else 0)
+    assert all(100 < np.abs(a).max() < 5000 for a in frequencies)
+    assert bool(factors) == bool(settings or name in ("expertpinn", "piratenet"))
+    assert all((np.asarray(a) == 7.0).all() for a in factors)
+
+
+@each_variant
+def test_gates_stay_in_their_range(name, settings):
+    """Large changes leave a HyResPINN's gates in [0, 1].
+
+    The α of a PirateNet and the |α| of a StackedPINN are free by their own definition: these are
+    reported and finite, no more.
+    """
+    theta, assemble = flatten(small(name, **settings))
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        model = assemble(theta + 50 * rng.normal(size=theta.size))
+        if name in ("pinn", "respinn", "expertpinn"):
+            assert not hasattr(model, "gates")
+            continue
+        values = np.asarray(list(model.gates().values()))
+        assert (
+            len(values)
+            == {
+                "hyrespinn": lambda: 2 * len(model.blocks),
+                "stackedpinn": lambda: len(model.levels),
+                "piratenet": lambda: len(model.blocks),
+            }[name]()
+        )
+        assert np.isfinite(values).all()
+        if name == "hyrespinn":
+            assert ((values >= 0) & (values <= 1)).all()
+
+
+# The last layer.
+
+
+@each_variant
+def test_the_output_is_affine_in_the_last_layer(name, settings):
+    model, x = small(name, **settings), some_points()
+    rng = np.random.default_rng(7)
+    last = model.last_layer()
+
+    def output(arrays):
+        return np.asarray(eqx.tree_at(lambda m: m.last_layer(), model, arrays)(x))
+
+    other = tuple(a + rng.normal(size=a.shape) for a in last)
+    between = tuple(3.5 * a - 2.5 * b for a, b in zip(last, other, strict=True))
+    np.testing.assert_array_equal(output(last), model(x))
+    np.testing.assert_allclose(
+        output(between), 3.5 * output(last) - 2.5 * output(other), atol=1e-10
+    )
+    for i, array in enumerate(last):
+        moved = [*last[:i], array + rng.normal(size=array.shape), *last[i + 1 :]]
+        assert np.abs(output(tuple(moved)) - output(last)).max() > 1e-2
+
+
+@each_variant
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_last_layer_within_the_flat_parameters(name, settings, dtype):
+    model = cast(small(name, **settings), dtype)
+    theta, assemble = flatten(model)
+    values, put = linear_part(assemble, theta)
+    expected = np.concatenate([np.ravel(a) for a in model.last_layer()])
+    assert values.dtype == dtype
+    np.testing.assert_array_equal(values, expected)
+    changed = put(jnp.arange(values.size, dtype=dtype))
+    found = np.concatenate([np.ravel(a) for a in assemble(changed).last_layer()])
+    np.testing.assert_array_equal(found, np.arange(values.size))
+    assert (np.asarray(changed) != np.asarray(theta)).sum() == values.size
+    np.testing.assert_array_equal(put(values), theta)
+    jitted = jax.jit(lambda t: linear_part(assemble, t)[1](linear_part(assemble, t)[0] + 1))(theta)
+    np.testing.assert_array_equal(jitted, put(values + 1))
+
+
+def test_a_model_that_does_not_name_its_last_layer():
+    theta, assemble = flatten(eqx.nn.Linear(2, 1, key=KEY))
+    with pytest.raises(UserError, match=r"Linear has no last_layer\(\)"):
+        linear_part(assemble, theta)
+
+
+# Each model by its own formulas, in numpy.
 
 
 def dense(layer, h):
@@ -141,13 +254,16 @@ def dense(layer, h):
     return np.asarray(h) @ np.asarray(weight) + np.asarray(layer.bias)
 
 
-def features(model, h):
-    frequencies = model.features.frequencies
-    angles = h @ np.asarray(getattr(frequencies, "array", frequencies))
+def waves(fourier, h):
+    angles = h @ np.asarray(getattr(fourier.frequencies, "array", fourier.frequencies))
     return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def embedded(model, x):
+def features(model, h):
+    return h if model.features.fourier is None else waves(model.features.fourier, h)
+
+
+def embedded(x):
     t, angle = 2 * x[:, 0] - 1, np.pi * (x[:, 1] + 1) / 2 - np.pi
     return np.stack([t, np.cos(angle), np.sin(angle)], axis=1)
 
@@ -158,14 +274,33 @@ def mlp(layers, h):
     return dense(layers[-1], h)
 
 
+def hyrespinn(model, h):
+    """Gaussian kernels and diagonal distances; only the deep branch of block 1 sees the waves."""
+    skip = dense(model.lift, h)
+    for i, block in enumerate(model.blocks):
+        rbf, dnn, deep = block.rbf, block.dnn, h
+        if hasattr(dnn, "features"):
+            assert i == 0
+            deep, dnn = waves(dnn.features, h), dnn.dnn
+        scaled = (h[:, None] - np.asarray(rbf.centers)) * np.exp(
+            np.asarray(rbf.distance.log_inverse)
+        )
+        local = np.exp(-np.sum(scaled**2, axis=-1) / 2) @ np.asarray(rbf.coefficients)
+        a, b = (1 / (1 + np.exp(-float(gate.z))) for gate in (block.alpha, block.beta))
+        h = skip = b * np.tanh(a * local + (1 - a) * mlp(dnn.layers, deep)) + (1 - b) * skip
+    return mlp(model.head.layers, skip)
+
+
 def pinn(model, h):
-    return mlp(model.mlp.layers, h)
+    return mlp(model.mlp.layers, features(model, h))
 
 
 def respinn(model, h):
-    h = np.tanh(dense(model.first, h))
+    h = np.tanh(dense(model.first, features(model, h)))
     for block in model.blocks:
         h = h + np.tanh(dense(block, h))
+    for layer in model.last:
+        h = np.tanh(dense(layer, h))
     return dense(model.head, h)
 
 
@@ -188,10 +323,13 @@ def piratenet(model, h):
         g = g * u + (1 - g) * v
         alpha = float(block.alpha)
         h = alpha * np.tanh(dense(block.layers[2], g)) + (1 - alpha) * h
+    for layer in model.last:
+        h = dense(layer, h)
     return dense(model.head, h)
 
 
 def stackedpinn(model, h):
+    h = features(model, h)
     u = mlp(model.first.layers, h)
     for level in model.levels:
         entering = np.concatenate([h, u], axis=1)
@@ -203,6 +341,7 @@ def stackedpinn(model, h):
 
 
 FORMULAS = {
+    "hyrespinn": (hyrespinn, {"blocks": 3, "head_depth": 1, "phi_beta": 0.6}),
     "pinn": (pinn, {}),
     "respinn": (respinn, {"depth": 4}),
     "expertpinn": (expertpinn, {"train_fourier": False}),
@@ -211,30 +350,133 @@ FORMULAS = {
 }
 
 
-@pytest.mark.parametrize("name", FORMULAS)
-def test_a_baseline_is_its_formula(name):
-    formula, settings = FORMULAS[name]
-    model, x = small(name, **settings), np.asarray(some_points())
-    np.testing.assert_allclose(
-        model(jnp.asarray(x)), formula(model, embedded(model, x)), atol=1e-12
-    )
+@each_variant
+def test_a_model_is_its_formula(name, settings):
+    formula, own = FORMULAS[name]
+    model, x = small(name, **{**own, **settings}), np.asarray(some_points())
+    np.testing.assert_allclose(model(jnp.asarray(x)), formula(model, embedded(x)), atol=1e-12)
 
 
-def test_piratenet_starts_linear_in_its_features():
-    config = MODELS["piratenet"](width=8, blocks=3)
+@pytest.mark.parametrize("name", ["pinn", "respinn", "stackedpinn"])
+def test_the_last_hidden_layer_may_have_another_width(name):
+    """Of one hidden layer, it is that one; of a ResPINN of more, it is the one without a skip."""
+    for depth in (1, 3):
+        model = small(name, depth=depth, last_width=3)
+        networks = {
+            "pinn": lambda: [model.mlp.layers],
+            "respinn": lambda: [[model.first, *model.blocks, *model.last, model.head]],
+            "stackedpinn": lambda: [
+                model.first.layers,
+                *(v.nonlinear.layers for v in model.levels),
+            ],
+        }[name]()
+        for layers in networks:
+            assert [layer.bias.size for layer in layers] == [4] * (depth - 1) + [3, 2]
+        if name == "respinn":
+            assert len(model.last) == (depth > 1)
+
+
+@pytest.mark.parametrize("last_width", [0, 5])
+def test_piratenet_starts_linear_in_its_features(last_width):
+    config = MODELS["piratenet"](width=8, blocks=3, last_width=last_width)
     model = config.build(inputs(), KEY)
-    x = np.asarray(some_points())
-    linear = dense(model.head, features(model, embedded(model, x)))
-    np.testing.assert_allclose(model(jnp.asarray(x)), linear, atol=1e-13)
+    x = np.asarray(some_points(40))
+    seen = np.column_stack([features(model, embedded(x)), np.ones(40)])
+    values = np.asarray(model(jnp.asarray(x)))
+    linear = seen @ np.linalg.lstsq(seen, values, rcond=None)[0]
+    np.testing.assert_allclose(values, linear, atol=1e-12)
     assert all(float(a) == 0 for a in model.gates().values())
-    moved = replace(config, alpha=0.5).build(inputs(), KEY)
-    assert np.abs(np.asarray(moved(jnp.asarray(x))) - linear).max() > 1e-3
+    assert len(model.last) == bool(last_width)
+    moved = np.asarray(replace(config, alpha=0.5).build(inputs(), KEY)(jnp.asarray(x)))
+    assert np.abs(moved - seen @ np.linalg.lstsq(seen, moved, rcond=None)[0]).max() > 1e-4
+
+
+@pytest.mark.parametrize("fourier", [0, 6])
+def test_closed_blocks_leave_lift_and_head(fourier):
+    """With φ(β) = 0 in every block nothing else of a HyResPINN is seen."""
+    model = small("hyrespinn", blocks=3, head_depth=1, fourier=fourier)
+    closed = eqx.tree_at(
+        lambda m: [block.beta.z for block in m.blocks], model, [jnp.asarray(-1e5)] * 3
+    )
+    assert all(float(v) == 0 for k, v in closed.gates().items() if k.startswith("phi_beta"))
+    x = np.asarray(some_points())
+    expected = mlp(closed.head.layers, dense(closed.lift, embedded(x)))
+    np.testing.assert_allclose(closed(jnp.asarray(x)), expected, atol=1e-13)
+
+
+def test_a_seed_gives_a_hyrespinn_the_same_start_as_ever():
+    """Recorded results rest on it: these sums are those of the first version."""
+    theta = np.asarray(flatten(MODELS["hyrespinn"]().build(inputs(), KEY))[0])
+    sums = theta.sum(), np.abs(theta).sum(), theta @ np.cos(np.arange(theta.size))
+    np.testing.assert_allclose(sums, (32.85520462, 446.09589592, 8.352480897), rtol=1e-8)
+
+
+def test_fourier_features_change_nothing_else_of_a_hyrespinn():
+    """Lift, head, later blocks' layers and the RBF branch of block 1 start as without them."""
+    plain, rich = (
+        MODELS["hyrespinn"](blocks=2, centers=4, fourier=n).build(inputs(), KEY) for n in (0, 6)
+    )
+    for part in (
+        lambda m: m.lift,
+        lambda m: m.head,
+        lambda m: m.blocks[0].rbf,
+        lambda m: m.blocks[1].dnn,
+        lambda m: m.blocks[0].dnn.layers[1:] if m is plain else m.blocks[0].dnn.dnn.layers[1:],
+    ):
+        assert eqx.tree_equal(part(plain), part(rich))
+
+
+# The levels of a stack.
+
+
+def stack():
+    model = small("stackedpinn", levels=3, fourier=6, lambda_alpha=0.5)
+    return model, [(model.features, model.first), *model.levels]
 
 
 def test_a_stacked_level_reads_the_level_before():
-    model, x = small("stackedpinn"), some_points()
-    moved = eqx.tree_at(lambda m: m.first.layers[-1].bias, model, replace_fn=lambda b: b + 1)
-    assert np.abs(np.asarray(moved(x) - model(x))).max() > 1e-3
+    """Whatever comes before it is moved, the last level's answer moves too."""
+    model, x = stack()[0], some_points()
+    for k in (1, 2, 3):
+        part = (lambda m: m.first) if k == 1 else (lambda m: m.levels[k - 2].linear)
+        moved = eqx.tree_at(part, model, replace_fn=lambda n: jax.tree.map(lambda a: a + 1.0, n))
+        for j in range(1, 5):
+            change = np.abs(np.asarray(moved.upto(j)(x) - model.upto(j)(x))).max()
+            assert (change > 1e-3) == (j >= k)
+
+
+def test_a_stack_is_its_parts():
+    model, x = stack()[0], np.asarray(some_points())
+    assert model.parts == 4
+    np.testing.assert_array_equal(model.upto(4)(jnp.asarray(x)), model(jnp.asarray(x)))
+    for k in range(1, 5):
+        part = model.upto(k)
+        assert part.parts == k
+        np.testing.assert_allclose(part(jnp.asarray(x)), stackedpinn(part, embedded(x)), atol=1e-12)
+    for k in (0, 5):
+        with pytest.raises(UserError, match=f"A stack of 4 networks has no part {k}"):
+            model.upto(k)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_only_the_last_part_is_trained(k):
+    """No gradient reaches any other network, nor its penalty; the features are the first one's."""
+    model, networks = stack()
+    theta, assemble = flatten(model)
+    x = some_points()
+
+    def loss(vector):
+        part = assemble(vector).upto(k)
+        return jnp.sum(part(x) ** 2) + part.penalty()
+
+    gradient = assemble(jax.grad(loss)(theta))
+    parts = [(gradient.features, gradient.first), *gradient.levels]
+    for number, part in enumerate(parts, start=1):
+        leaves = jax.tree.leaves(part)
+        assert [bool((np.asarray(a) != 0).any()) for a in leaves] == [number == k] * len(leaves)
+    penalty = 0.5 * float(networks[k - 1].alpha) ** 4 if k > 1 else 0.0
+    np.testing.assert_allclose(model.upto(k).penalty(), penalty)
+    assert list(model.upto(k).gates()) == [f"alpha_{i}" for i in range(1, k)]
 
 
 def test_the_penalty_of_a_stack_is_the_sum_of_fourth_powers():
@@ -256,7 +498,22 @@ def test_frequencies_are_trained_or_not(trained):
     assert np.isfinite(np.asarray(gradient)).all()
 
 
-@pytest.mark.parametrize("fourier", [0, 3, -2])
-def test_odd_numbers_of_features_are_refused(fourier):
-    with pytest.raises(UserError, match=r"model\.fourier must be even and at least 2"):
-        MODELS["expertpinn"](fourier=fourier).build(inputs(), KEY)
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("expertpinn", {"fourier": 3}, r"model\.fourier must be even and at least 2"),
+        ("pinn", {"fourier": -2}, r"model\.fourier must be even and at least 2"),
+        ("expertpinn", {"width": 5}, r"model\.width must be even, not 5"),
+        ("piratenet", {"width": 5}, r"model\.width must be even, not 5"),
+        ("respinn", {"fourier": 4, "fourier_scale": 0.0}, r"model\.fourier_scale must be positive"),
+        ("piratenet", {"last_width": -1}, r"model\.last_width must be at least 0, not -1"),
+        ("pinn", {"factor_deviation": -0.1}, r"model\.factor_deviation must be at least 0"),
+        ("stackedpinn", {"lambda_alpha": -1.0}, r"model\.lambda_alpha must be at least 0"),
+    ],
+    ids=str,
+)
+def test_impossible_settings_are_refused(name, change, message):
+    config = MODELS[name](**change)
+    for use in (lambda: config.build(inputs(), KEY), lambda: config.count(inputs())):
+        with pytest.raises(UserError, match=message):
+            use()

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from . import __version__
 from .errors import UserError
+from .experiments.bench import PAPER_PROBLEMS, Bench, BenchRequest, bench, default_directory
 from .experiments.config import RunConfig, parse_assignments, settings, with_settings
 from .experiments.loading import load_problem
 from .experiments.predict import predict_file
@@ -28,7 +29,7 @@ from .references import reference_of
 from .references.reference import recipe_of, stored_self_convergence
 from .solution import Solution
 
-EXIT_USER, EXIT_DIVERGED, EXIT_SIGNAL = 2, 3, 128
+EXIT_FAILED, EXIT_USER, EXIT_DIVERGED, EXIT_SIGNAL = 1, 2, 3, 128
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -94,6 +95,22 @@ def build_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     reference.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE")
     reference.set_defaults(command=reference_command)
+
+    compare = commands.add_parser("bench", help="compare the models on the problems of the paper")
+    compare.add_argument("problems", nargs="*", metavar="PROBLEM", help="default: the paper's ten")
+    compare.add_argument("--models", nargs="+", default=list(MODELS), help=", ".join(MODELS))
+    compare.add_argument("--preset", default="smoke", help=", ".join(PRESETS))
+    compare.add_argument("--seeds", nargs="+", type=int, default=[0])
+    compare.add_argument("--precision", default="float64", help="float64 (default) or float32")
+    compare.add_argument("--max-seconds", type=float, help="a limit on the training of a cell")
+    compare.add_argument(
+        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE",
+        help="applied to the problems and models that have the key",
+    )  # fmt: skip
+    compare.add_argument("--out", type=Path, help="the directory to create or to go on with")
+    compare.add_argument("--verbose", action="store_true", help="the progress of every run too")
+    compare.add_argument("--show", type=Path, metavar="DIR", help="print its tables; run nothing")
+    compare.set_defaults(command=bench_command)
     return parser
 
 
@@ -238,6 +255,43 @@ def reference_command(options: Any) -> int:
         write_atomically(path, lambda file: figure.savefig(file, dpi=150, format=kind))
         say(f"{path}: {text}")
     return 0
+
+
+def bench_command(options: Any) -> int:
+    if options.show is not None:
+        show_bench(Bench.open(options.show))
+        return 0
+    request = BenchRequest(
+        problems=options.problems or PAPER_PROBLEMS,
+        models=options.models,
+        seeds=options.seeds,
+        preset=options.preset,
+        precision=options.precision,
+        settings=parse_assignments(options.set),
+        max_seconds=options.max_seconds,
+    )
+    out = options.out or default_directory(request)
+    found = bench(request, out, _say, verbose=options.verbose)
+    show_bench(found)
+    if found.signal is not None:
+        return EXIT_SIGNAL + found.signal
+    if any(cell.status == "failed" for cell in found.failed):
+        return EXIT_FAILED
+    return EXIT_DIVERGED if found.failed else 0
+
+
+def show_bench(found: Bench) -> None:
+    """Print the tables, and what failed."""
+    console = Console(width=160)  # whole columns on a narrow terminal too
+    for grid in found.grids:
+        console.print(grid.rich(), "", soft_wrap=True)
+    _say(f"tables: {found.path / 'table.md'}")
+    for line in found.failures:
+        Console(stderr=True).print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _say(text: str) -> None:
+    Console().print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

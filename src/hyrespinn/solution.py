@@ -23,6 +23,7 @@ from .files import load_arrays, save_arrays, write_atomically
 from .metrics import split_components
 from .nn import Inputs, model_named
 from .nn.parameters import cast
+from .nn.window import InWindow
 from .plots import plot_fields
 from .problems.ansatz import build_ansatz
 from .problems.conditions import Periodic, embedded
@@ -36,7 +37,7 @@ from .problems.problem import (
     problem_named,
 )
 
-FORMAT = 1
+FORMAT = 2
 BATCH = 65536
 
 
@@ -64,6 +65,9 @@ class Solution:
     ``solution(t=0.5, x=x)`` evaluates, with arrays that broadcast; ``solution.derivative("xx",
     t=0.5, x=x)`` differentiates; ``solution.quantity("flux", x=x, y=y)`` is what the problem
     derives from its fields; ``solution.result`` holds what ``result.json`` does.
+
+    ``model`` is the network; where time was solved in ``windows``, each ``(start, end, length)``,
+    it is a tuple of networks, and a time after the last of them gives not a number.
     """
 
     problem: Problem
@@ -73,6 +77,7 @@ class Solution:
     precision: str
     exact: bool
     result: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    windows: tuple[tuple[float, float, float], ...] = ()
 
     @cached_property
     def _ansatz(self) -> Any:
@@ -87,7 +92,32 @@ class Solution:
         return jax.enable_x64(self.precision == "float64")
 
     def _batched(self, name: str, function: Any, points: np.ndarray) -> Any:
-        """``function(model, points)`` at ``(n, d)`` points, compiled once and batch by batch."""
+        """``function(network, points)`` at ``(n, d)`` points, compiled once for all windows."""
+        if not self.windows:
+            return self._by(self.model, name, function, points)
+        ends = [end for _, end, _ in self.windows]
+        member = np.searchsorted(ends, points[:, 0])  # an end belongs to the window it ends
+        results: Any = None
+        for k, (network, (start, _, length)) in enumerate(
+            zip(self.model, self.windows, strict=True)
+        ):
+            chosen = member == k
+            if results is not None and not chosen.any():
+                continue
+            with self._x64():
+                begin, long = (jnp.asarray(v, self.precision) for v in (start, length))
+                inside = InWindow(network, begin, long, self.problem.domain.bounds[0])
+            values = self._by(inside, name, function, points[chosen])
+            if results is None:
+                results = jax.tree.map(
+                    lambda v: np.full((len(points), *v.shape[1:]), np.nan, v.dtype), values
+                )
+            for whole, part in zip(jax.tree.leaves(results), jax.tree.leaves(values), strict=True):
+                whole[chosen] = part
+        return results
+
+    def _by(self, network: Any, name: str, function: Any, points: np.ndarray) -> Any:
+        """The function of one network, batch by batch."""
         if name not in self._compiled:
             self._compiled[name] = eqx.filter_jit(function)
         results = []
@@ -101,7 +131,7 @@ class Solution:
                 # Padded to a power of two, so that few sizes are ever compiled.
                 size = max(16, 1 << (len(batch) - 1).bit_length())
                 padded = np.concatenate([batch, np.repeat(batch[:1], size - len(batch), axis=0)])
-                values = self._compiled[name](self.model, jnp.asarray(padded, self.precision))
+                values = self._compiled[name](network, jnp.asarray(padded, self.precision))
                 kept = min(len(batch), len(points) - begin)
                 results.append(jax.tree.map(lambda v, n=kept: np.asarray(v)[:n], values))
         return jax.tree.map(lambda *parts: np.concatenate(parts), *results)
@@ -229,12 +259,13 @@ class Solution:
             "precision": self.precision,
             "exact": self.exact,
             "result": dict(self.result),
+            "windows": self.windows,
             **problem_spec(self.problem),
         }
         members = {"solution.json": json.dumps(spec, indent=2).encode()}
         if "problem_parameters" not in spec:
             members["problem.pickle"] = pickle_problem(self.problem)
-        arrays = {f"{i:03d}": leaf for i, leaf in enumerate(leaves)}
+        arrays = {f"{i:05d}": leaf for i, leaf in enumerate(leaves)}
         write_atomically(Path(path), lambda file: save_arrays(file, arrays, members))
 
     @classmethod
@@ -256,14 +287,23 @@ class Solution:
         with jax.enable_x64(spec["precision"] == "float64"):
             inputs = inputs_of(problem, anatomy(problem), spec["exact"])
             model = cast(config.build(inputs, jax.random.key(0)), spec["precision"])
-            variable, rest = eqx.partition(model, eqx.is_array)
+            # Files of the first format know no windows.
+            windows = tuple((a, b, c) for a, b, c in spec.get("windows", ()))
+            variable, rest = eqx.partition((model,) * max(1, len(windows)), eqx.is_array)
             leaves, structure = jax.tree.flatten(variable)
             stored = [jnp.asarray(arrays[name]) for name in sorted(arrays)]
             if [a.shape for a in stored] != [leaf.shape for leaf in leaves]:
                 raise UserError(f"The solution {path} does not fit the problem {problem.name}.")
-            model = eqx.combine(jax.tree.unflatten(structure, stored), rest)
+            networks = eqx.combine(jax.tree.unflatten(structure, stored), rest)
         return cls(
-            problem, model, spec["model"], config, spec["precision"], spec["exact"], spec["result"]
+            problem,
+            networks if windows else networks[0],
+            spec["model"],
+            config,
+            spec["precision"],
+            spec["exact"],
+            spec["result"],
+            windows,
         )
 
 

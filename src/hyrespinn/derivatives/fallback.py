@@ -55,7 +55,7 @@ def propagate(function: Callable[[Any], Any], x: Any) -> Any:
         return function(x)
     try:
         result = function(x)
-    except (TypeError, ValueError, AttributeError, NotImplementedError):
+    except (TypeError, ValueError, KeyError, AttributeError, NotImplementedError):
         return lift(function, x)
     return result if isinstance(result, Taylor) else lift(function, x)
 

@@ -17,15 +17,17 @@ from ..solution import problem_spec
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How to train. Points are counted for each term of the loss."""
+    """How to train. Points are counted for each term of the loss; ``docs/training.md`` has more."""
 
+    adam_rule: Literal["adam", "soap"] = "adam"
     adam_steps: int = 1000
     adam_rate: float = 5e-3
     adam_warmup: int = 100
     adam_decay: float = 0.9
     adam_decay_steps: int = 50
     adam_points: int = 1024
-    quasi_newton: Literal["ssbroyden", "ssbfgs", "bfgs"] = "ssbroyden"
+    quasi_newton: Literal["ssbroyden", "ssbfgs", "bfgs", "lbfgs"] = "ssbroyden"
+    lbfgs_memory: int = 20
     ssbroyden_steps: int = 6000
     round_steps: int = 200
     points: int = 4096
@@ -38,6 +40,17 @@ class TrainConfig:
     weight_residual: float = 1.0
     weight_initial: float = 100.0
     weight_boundary: float = 100.0
+    balance: Literal["fixed", "gradient-norm", "ntk"] = "fixed"
+    balance_every: int = 1000
+    balance_momentum: float = 0.9
+    causal_chunks: int = 0
+    causal_tolerances: tuple[float, ...] = (1.0,)
+    windows: int = 1
+    window_ends: tuple[float, ...] | None = None
+    window_overshoot: float = 0.0
+    window_start: Literal["new", "warm"] = "new"
+    last_layer: Literal["none", "initial", "equation"] = "none"
+    levels: Literal["together", "in turn"] = "together"
     exact: bool = True
     target_loss: float = 0.0
     relative_target: float = 0.0
@@ -54,9 +67,17 @@ class TrainConfig:
         for name in ("adam_steps", "ssbroyden_steps", "patience", "adam_warmup"):
             if getattr(self, name) < 0:
                 raise UserError(f"train.{name} cannot be negative, and is {getattr(self, name)}.")
-        for name in ("round_steps", "pool", "adam_decay_steps"):
+        for name in ("round_steps", "pool", "adam_decay_steps", "balance_every", "lbfgs_memory"):
             if getattr(self, name) < 1:
                 raise UserError(f"train.{name} must be at least 1, not {getattr(self, name)}.")
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> TrainConfig:
+        """The settings that ``dataclasses.asdict`` and JSON have made lists of."""
+        read: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in content.items()
+        }
+        return cls(**read)
 
 
 @dataclass(frozen=True)
@@ -165,7 +186,14 @@ def _read(key: str, value: Any, hint: Any) -> Any:
         return _read_number(key, value, hint)
     if hint is str:
         return str(value)
-    return _read_list(key, value) if isinstance(value, str) else value
+    read = _read_list(key, value) if isinstance(value, str) else value
+    return _numbers(key, read) if typing.get_origin(hint) is tuple else read
+
+
+def _numbers(key: str, value: Any) -> tuple[float, ...]:
+    """One number, or several, as a tuple."""
+    several = value if isinstance(value, list | tuple) else [value]
+    return tuple(_read_number(key, number, float) for number in several)
 
 
 def _read_list(key: str, text: str) -> Any:

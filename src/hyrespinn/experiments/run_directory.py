@@ -16,7 +16,7 @@ from ..files import write_atomically, write_json, write_text
 from ..nn import model_named
 from ..problems.problem import Problem
 from ..solution import pickle_problem, problem_from
-from ..training.checkpoint import load_meta, save_state
+from ..training.checkpoint import load_meta, load_state, save_state
 from .config import RunConfig, TrainConfig
 from .environment import environment
 
@@ -73,7 +73,7 @@ class RunDirectory:
                 problem=problem,
                 model=content["model"],
                 model_config=model_named(content["model"])(**content["model_config"]),
-                train=TrainConfig(**content["train"]),
+                train=TrainConfig.from_json(content["train"]),
                 preset=content["preset"],
                 seed=content["seed"],
                 precision=content["precision"],
@@ -127,6 +127,20 @@ class RunDirectory:
             self.warning = None
         except UserError as error:
             self.warning = f"no checkpoint could be written, training goes on: {error}"
+
+    def _window(self, index: int) -> Path:
+        return self.state.with_name(f"window{index:03d}.npz")
+
+    def keep_window(self, index: int, theta: Any) -> None:
+        """The parameters with which a window of time ended."""
+        try:
+            save_state(self._window(index), theta, {})
+        except UserError as error:
+            self.warning = f"a finished window could not be kept, training goes on: {error}"
+
+    def read_window(self, index: int, template: Any) -> Any:
+        """The parameters of a finished window, in the shape of ``template``."""
+        return load_state(self._window(index), template)
 
     @property
     def seconds(self) -> float:

@@ -17,6 +17,9 @@ from jax import Array
 from ..errors import UserError
 from ..files import write_json
 from ..geometry.sampling import sampler_named
+from ..losses.balance import Balance
+from ..losses.causal import Causality
+from ..losses.context import Context
 from ..losses.objective import Objective
 from ..losses.relative_residual import relative_residual
 from ..losses.terms import Counts, Weights
@@ -28,14 +31,24 @@ from ..references import Reference, error_axes, reference_of
 from ..solution import Solution, inputs_of
 from ..training.checkpoint import load_state
 from ..training.interrupt import Interrupt
-from ..training.loop import Clock, Outcome, Progress, Stops, Trainer
+from ..training.last_layer import fit_last_layer
+from ..training.loop import (
+    ENDS_ALL,
+    WHOLE,
+    Clock,
+    Outcome,
+    Progress,
+    Stops,
+    Trainer,
+    WindowOutcome,
+)
+from ..training.windows import Stretch, stretches
 from .config import RunConfig, with_settings
+from .monitor import Monitor
 from .presets import configure
 from .progress import reporter as make_reporter
 from .run_directory import RunDirectory
 from .stages import make_stages
-
-MONITOR_POINTS = 2**17
 
 
 def solve(
@@ -129,6 +142,7 @@ class Session:
         self.config = config
         self.directory: RunDirectory | None = None
         self.found = anatomy(config.problem)
+        self.windows = self._windows()
         self.limit = config.max_seconds if limit is None else limit
         self.with_reference = reference
         self.reporter = make_reporter(progress)
@@ -142,17 +156,15 @@ class Session:
             if self.with_reference:
                 self.reference = reference_of(config.problem, self.reporter.message)
             key = jax.random.key(config.seed)
-            with self.clock.measure("training"):
+            with self.clock.measure("compilation"):  # operation by operation, most of it compiled
                 theta, assemble = self._model(key)
             objective = self._objective(assemble)
-            monitor = self._monitor(objective)
-            if monitor is not None:
-                self.first_errors = {
-                    k.removeprefix("rel_l2_"): e for k, e in monitor(theta).items()
-                }
+            monitor = None
+            if self.reference is not None:
+                monitor = Monitor(objective, self.reference, self.windows)
             trainer = Trainer(
                 objective,
-                make_stages(config.train),
+                make_stages(config.train, assemble(theta)),
                 jax.random.fold_in(key, 1),
                 stops=Stops(
                     self.limit,
@@ -164,14 +176,40 @@ class Session:
                 reporter=self.reporter,
                 store=self.directory,
                 monitor=monitor,
+                windows=self.windows,
+                warm=config.train.window_start == "warm",
+                prepare=self._prepare(objective, key),
                 interrupted=interrupt.requested,
                 checkpoint_seconds=config.train.checkpoint_seconds,
             )
+            if monitor is not None:
+                first = monitor(theta, trainer.context_of(0, (), theta), 0)
+                self.first_errors = {k.removeprefix("rel_l2_"): e for k, e in first.items()}
             self._check_start(objective, theta, key)
             restored = self._restore(trainer, theta, meta) if meta else None
             with self.reporter:
                 outcome = trainer.run(theta, restored)
             return self._finish(objective, outcome, interrupt.signal)
+
+    def _windows(self) -> tuple[Stretch | None, ...]:
+        """The windows of time, or all of it at once."""
+        train, domain = self.config.train, self.config.problem.domain
+        if train.windows == 1 and train.window_ends is None:
+            return WHOLE
+        if not domain.has_time:
+            raise UserError(f"{domain!r} has no time to be cut into windows; leave train.windows.")
+        time = domain.bounds[0]
+        return stretches(time, train.windows, train.window_ends, train.window_overshoot)
+
+    def _prepare(self, objective: Objective, key: Array) -> Callable[[Array, Context], Array]:
+        """The last layer by least squares, at the beginning of every window."""
+
+        def prepare(theta: Array, context: Context) -> Array:
+            with self.clock.measure("training"):
+                fit = self.config.train.last_layer
+                return fit_last_layer(objective, theta, context, jax.random.fold_in(key, 2), fit)
+
+        return prepare
 
     def _model(self, key: Array) -> tuple[Array, Callable[[Array], Any]]:
         config = self.config
@@ -191,6 +229,8 @@ class Session:
             sampler=sampler_named(train.sampler),
             dtype=jnp.dtype(self.config.precision),
             exact=train.exact,
+            balance=Balance(train.balance, train.balance_momentum),
+            causality=Causality(train.causal_chunks, train.causal_tolerances),
         )
 
     def _check_start(self, objective: Objective, theta: Array, key: Array) -> None:
@@ -213,50 +253,41 @@ class Session:
                     "must be finite for any values of the fields."
                 )
 
-    def _monitor(self, objective: Objective) -> Callable[[Array], dict[str, float]] | None:
-        """Errors for the history; on a grid of millions, those of a fixed choice of its points."""
-        if self.reference is None:
-            return None
-        grid = self.reference.points
-        chosen = np.arange(len(grid))
-        if len(grid) > MONITOR_POINTS:
-            rng = np.random.default_rng(0)
-            chosen = np.sort(rng.choice(len(grid), MONITOR_POINTS, replace=False))
-        points = jnp.asarray(grid[chosen], self.config.precision)
-        evaluate = jax.jit(lambda theta: objective.solution(theta)(points))
-        known = {name: value[chosen] for name, value in self.reference.flat().items()}
-
-        def errors(theta: Array) -> dict[str, float]:
-            values = np.asarray(evaluate(theta))
-            return {
-                f"rel_l2_{name}": relative_l2(values[:, i], known[name])
-                for i, name in enumerate(self.config.problem.fields)
-                if name in known
-            }
-
-        return errors
-
     def _restore(self, trainer: Trainer, theta: Array, meta: Mapping[str, Any]) -> Any:
+        """State, progress and finished windows; a window that was over stays over."""
         assert self.directory is not None
-        progress = Progress(**{**meta["progress"], "done": None})
+        progress = Progress(**meta["progress"])
+        progress.done = None if progress.done in ENDS_ALL else progress.done
+        trainer.progress = progress
         stage = trainer.stages[progress.stage]
+        earlier = [
+            jnp.asarray(self.directory.read_window(k, theta)) for k in range(progress.window)
+        ]
         template = jax.eval_shape(
-            lambda t, k: stage.start(trainer.objective, t, k), theta, trainer.key
+            lambda t, k, c: stage.start(trainer.objective_of(stage), t, k, c),
+            theta,
+            trainer.key,
+            trainer.context_of(progress.window, earlier, theta),
         )
         self.clock.training = meta["seconds"]["training"]
         self.clock.compilation = meta["seconds"]["compilation"]
         trainer.losses = meta["losses"]
-        return load_state(self.directory.state, template), progress
+        trainer.message = "" if progress.done is None else meta["message"]
+        trainer.finished = [WindowOutcome(**window) for window in meta["finished"]]
+        return load_state(self.directory.state, template), progress, earlier
 
     def _finish(self, objective: Objective, outcome: Outcome, signal: int | None) -> Solution:
         config = self.config
+        stretches = [w for w in self.windows[: len(outcome.thetas)] if w is not None]
+        networks = tuple(objective.assemble(theta) for theta in outcome.thetas)
         solution = Solution(
             config.problem,
-            objective.assemble(outcome.theta),
+            networks if stretches else networks[0],
             config.model,
             config.model_config,
             config.precision,
             config.train.exact,
+            windows=tuple((w.start, w.end, w.length) for w in stretches),
         )
         axes = error_axes(config.problem) if self.reference is None else self.reference.axes
         shown: dict[str, np.ndarray] = {}
@@ -283,7 +314,7 @@ class Session:
     ) -> dict[str, float] | None:
         """The relative errors of fields and derived quantities, inside the domain."""
         reference = self.reference
-        if reference is None:
+        if reference is None or not self._complete(values):
             return None
         inside = reference.inside
         known = {name: value[inside] for name, value in reference.derived.items()}
@@ -292,6 +323,32 @@ class Session:
             **{f: relative_l2(values[f][inside], v) for f, v in reference.flat().items()},
             **vector_errors(reference.axes, found, known),
         }
+
+    def _complete(self, values: Mapping[str, np.ndarray]) -> bool:
+        """Whether the windows that were trained reach the end of time."""
+        assert self.reference is not None
+        inside = self.reference.inside
+        return all(np.isfinite(v[inside]).all() for v in values.values())
+
+    def _window_results(self, outcome: Outcome) -> list[dict[str, Any]] | None:
+        """What became of each window: its gates, losses and error at its end."""
+        if self.windows == WHOLE:
+            return None
+        results = []
+        for stretch, window in zip(self.windows, outcome.windows, strict=False):
+            assert stretch is not None
+            kept = {k: v for k, v in window.row.items() if k not in ("window", "stage", "step")}
+            results.append(
+                {
+                    "start": stretch.start,
+                    "end": stretch.end,
+                    "status": window.status,
+                    "message": window.message,
+                    "steps": window.steps,
+                    **kept,
+                }
+            )
+        return results
 
     def _result(
         self, objective: Objective, outcome: Outcome, errors: dict[str, float] | None
@@ -306,7 +363,7 @@ class Session:
             "precision": config.precision,
             "status": outcome.status,
             "message": outcome.message,
-            "n_params": int(outcome.theta.size),
+            "n_params": int(outcome.theta.size),  # of each window
             "steps": outcome.steps,
             "seconds": {
                 "training": clock.training,
@@ -315,7 +372,10 @@ class Session:
             },
             "steps_per_second": rate,
             "losses": outcome.losses,
-            "relative_residual": relative_residual(objective, outcome.theta),
+            "relative_residual": relative_residual(
+                objective, list(zip(outcome.thetas, outcome.contexts, strict=True))
+            ),
+            "windows": self._window_results(outcome),
             "rel_l2": None,
             "rel_l2_initial": self.first_errors,  # of the untrained network
             "eta_params": None,

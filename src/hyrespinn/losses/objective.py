@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -12,18 +13,25 @@ from jax import Array
 from jaxtyping import Float
 
 from ..geometry.sampling import PoissonDisk
+from ..nn.window import InWindow
 from ..problems.ansatz import build_ansatz
 from ..problems.conditions import Initial, Periodic, embedded
 from ..problems.problem import Anatomy, Problem, field_of
+from .balance import Balance
+from .causal import Causality
+from .context import Context, Window
 from .terms import Counts, Samples, Series, Term, TermBuilder, Weights, keys_for
 
 SampleSet = dict[str, Samples]
+FIXED, ACAUSAL = Balance(), Causality()
 
 
 class Objective:
     """``Σ weight · mean(residual²)`` plus the model's own penalty, as a function of one vector.
 
-    Optimisers that need more than the scalar read ``residuals``, the vectors themselves.
+    Optimisers that need more than the scalar read ``residuals``, the vectors themselves. A
+    context carries what changes from time to time: weights, causality, a window of time; without
+    one, the weights are those of the conditions and time is the whole of the domain's.
     """
 
     def __init__(
@@ -38,6 +46,8 @@ class Objective:
         sampler: Any,
         dtype: Any,
         exact: bool = True,
+        balance: Balance = FIXED,
+        causality: Causality = ACAUSAL,
     ):
         self.problem = problem
         self.anatomy = anatomy
@@ -52,6 +62,8 @@ class Objective:
             self.terms.append(builder.condition(condition, self._name(condition)))
         self.batch = batch or counts.interior
         self.fixed = isinstance(sampler, PoissonDisk)
+        self.balancing = balance
+        self.causality = causality if problem.domain.has_time else ACAUSAL
 
     def _name(self, condition: Any) -> str:
         """A column name that says what the term is: ``initial``, ``dirichlet_v``, ``neumann#2``."""
@@ -69,55 +81,184 @@ class Objective:
         candidates = [base, *(f"{base}#{i}" for i in range(2, len(taken) + 3))]
         return next(name for name in candidates if name not in taken)
 
-    def solution(self, theta: Array) -> Series:
-        """The fields as a function of coordinates, for these parameters."""
-        return partial(self.ansatz, self.assemble(theta))
+    def upto(self, part: int) -> Objective:
+        """The objective of the first ``part`` networks of a model that is trained in turn."""
+        other = copy(self)
+        other.assemble = lambda theta: self.assemble(theta).upto(part)
+        return other
 
-    def draw(self, key: Array) -> SampleSet:
+    def context(self, window: Window | None = None) -> Context:
+        """The context at the beginning of a training."""
+        weights = {
+            name: jnp.asarray(term.weight, self.dtype) for term in self.terms for name in term.names
+        }
+        return Context(weights, jnp.asarray(0), window=window)
+
+    def solution(self, theta: Array, context: Context | None = None) -> Series:
+        """The fields as a function of coordinates, for these parameters."""
+        window = context.window if context else None
+        if window is None:
+            return partial(self.ansatz, self.assemble(theta))
+        return self._inside(theta, window.start, window.length)
+
+    def _inside(self, theta: Array, start: Array, length: Array) -> Series:
+        time = self.problem.domain.bounds[0]
+        return partial(self.ansatz, InWindow(self.assemble(theta), start, length, time))
+
+    def draw(self, key: Array, context: Context | None = None) -> SampleSet:
         """Fresh points for every term."""
+        return self._prepared(self._draw(key), context)
+
+    def _draw(self, key: Array) -> SampleSet:
         keys = keys_for(key, self.terms)
         return {term.name: term.draw(keys[term.name]) for term in self.terms}
 
-    def draw_batch(self, key: Array) -> SampleSet:
+    def draw_batch(self, key: Array, context: Context | None = None) -> SampleSet:
         """Fresh points for one step of a stochastic optimiser: ``batch`` of them in the interior."""
-        samples = self.draw(key)
+        samples = self._draw(key)
         interior = samples["interior"].points
-        if self.batch >= interior.shape[0]:
-            return samples
-        return {**samples, "interior": Samples(interior[: self.batch])}
+        if self.batch < interior.shape[0]:
+            samples["interior"] = Samples(interior[: self.batch])
+        return self._prepared(samples, context)
 
-    def residuals(self, theta: Array, samples: SampleSet) -> dict[str, Array]:
+    def _prepared(self, samples: SampleSet, context: Context | None) -> SampleSet:
+        """The points moved into the window, and in the order of time where causality needs it."""
+        window = context.window if context else None
+        if window is not None:
+            samples = {
+                term.name: self._moved(term, samples[term.name], window) for term in self.terms
+            }
+        if self.causality:
+            points = samples["interior"].points
+            samples = {**samples, "interior": Samples(points[jnp.argsort(points[:, 0])])}
+        return samples
+
+    def into_window(self, points: Array, window: Window | None) -> Array:
+        """Points of the domain with their time moved into the window."""
+        if window is None:
+            return points
+        begin, end = self.problem.domain.bounds[0]
+        share = (points[:, 0] - begin) / (end - begin)
+        return points.at[:, 0].set(window.start + share * window.length)
+
+    def _moved(self, term: Term, samples: Samples, window: Window) -> Samples:
+        moved = samples._replace(points=self.into_window(samples.points, window))
+        return (
+            moved if term.observe is None else moved._replace(data=self._begin(term, moved, window))
+        )
+
+    def _begin(self, term: Term, samples: Samples, window: Window | None) -> Array:
+        """What a condition at the beginning of the window asks for."""
+        assert term.observe is not None
+        assert term.given is not None
+        given = term.given(samples)
+        if window is None:
+            return given
+        last = self._inside(window.before, window.before_start, window.before_length)
+        return jnp.where(window.is_first, given, term.observe(last, samples))
+
+    def start_value(self, field: str, samples: Samples, context: Context) -> Array:
+        """A field at points of the beginning; zero where no condition says what it is."""
+        for term in self.terms:
+            if term.start_of == field:
+                return self._begin(term, samples, context.window)
+        return jnp.zeros_like(samples.points[:, 0])
+
+    def residuals(
+        self, theta: Array, samples: SampleSet, context: Context | None = None
+    ) -> dict[str, Array]:
         """Every residual vector by name."""
-        solution = self.solution(theta)
+        solution = self.solution(theta, context)
         vectors: dict[str, Array] = {}
         for term in self.terms:
             vectors |= term.residuals(solution, samples[term.name])
         return vectors
 
-    def losses(self, theta: Float[Array, " n"], samples: SampleSet) -> dict[str, Float[Array, ""]]:
+    def chunk_weights(self, vectors: dict[str, Array], context: Context) -> Array:
+        """The causal weights of the chunks of time."""
+        if context.causal is not None:
+            return context.causal
+        means = {name: self.causality.means(vectors[name]) for name in self.terms[0].names}
+        return self.causality.weights(means, context.level)
+
+    def _counted(self, vectors: dict[str, Array], context: Context) -> dict[str, Array]:
+        """The vectors as the loss counts them: with their causal weights."""
+        if not self.causality:
+            return vectors
+        chunks = self.chunk_weights(vectors, context)
+        early = {n: self.causality.scaled(vectors[n], chunks) for n in self.terms[0].names}
+        return {**vectors, **early}
+
+    def losses(
+        self,
+        theta: Float[Array, " n"],
+        samples: SampleSet,
+        context: Context | None = None,
+    ) -> dict[str, Float[Array, ""]]:
         """The mean squares by name, without weights, the penalty, and the weighted ``total``."""
-        model = self.assemble(theta)
-        solution = partial(self.ansatz, model)
-        parts: dict[str, Array] = {}
+        context = context or self.context()
+        vectors = self.residuals(theta, samples, context)
+        parts = {name: jnp.mean(vector**2) for name, vector in vectors.items()}
         total = jnp.zeros((), theta.dtype)
-        for term in self.terms:
-            for name, vector in term.residuals(solution, samples[term.name]).items():
-                parts[name] = jnp.mean(vector**2)
-                total = total + term.weight * parts[name]
-        penalty = getattr(model, "penalty", None)
+        for name, vector in self._counted(vectors, context).items():
+            total = total + context.weights[name] * jnp.mean(vector**2)
+        penalty = getattr(self.assemble(theta), "penalty", None)
         if penalty is not None:
             parts["penalty"] = penalty()
             total = total + parts["penalty"]
         return {"total": total, **parts}
 
-    def value(self, theta: Float[Array, " n"], samples: SampleSet) -> Float[Array, ""]:
-        return self.losses(theta, samples)["total"]
+    def value(
+        self, theta: Float[Array, " n"], samples: SampleSet, context: Context | None = None
+    ) -> Float[Array, ""]:
+        return self.losses(theta, samples, context)["total"]
 
-    def value_and_grad(self, samples: SampleSet) -> Callable[[Array], tuple[Array, Array]]:
-        return lambda theta: jax.value_and_grad(self.value)(theta, samples)
+    def value_and_grad(
+        self, samples: SampleSet, context: Context | None = None
+    ) -> Callable[[Array], tuple[Array, Array]]:
+        return lambda theta: jax.value_and_grad(self.value)(theta, samples, context)
+
+    def rebalanced(self, theta: Array, samples: SampleSet, context: Context, key: Array) -> Context:
+        """The context with weights and causal tolerance brought up to date."""
+        level = context.level
+        if self.causality:
+            chunks = self.chunk_weights(self.residuals(theta, samples, context), context)
+            level = self.causality.next_level(chunks, level)
+        if not self.balancing:
+            return context._replace(level=level)
+
+        def vectors(theta: Array) -> dict[str, Array]:
+            return self._counted(self.residuals(theta, samples, context), context)
+
+        weights = self.balancing.update(context.weights, vectors, theta, key)
+        return context._replace(weights=weights, level=level)
+
+    def frozen(self, theta: Array, samples: SampleSet, context: Context) -> Context:
+        """The context with the causal weights of this moment, to stay for a round."""
+        if not self.causality:
+            return context
+        following = context._replace(causal=None)
+        vectors = self.residuals(theta, samples, following)
+        return context._replace(causal=self.chunk_weights(vectors, following))
+
+    def report(self, vectors: dict[str, Array], context: Context) -> dict[str, Array]:
+        """What is worth a column of the history: weights that change, the smallest causal one."""
+        columns: dict[str, Array] = {}
+        if self.balancing:
+            columns |= {f"weight_{name}": weight for name, weight in context.weights.items()}
+        if self.causality:
+            columns["causal"] = jnp.min(self.chunk_weights(vectors, context))
+        return columns
 
     def draw_adaptive(
-        self, theta: Array, key: Array, *, pool: int, power: float, floor: float
+        self,
+        theta: Array,
+        key: Array,
+        context: Context | None = None,
+        *,
+        pool: int,
+        power: float,
+        floor: float,
     ) -> SampleSet:
         """Points drawn where the residual is large (residual-adaptive distribution).
 
@@ -126,14 +267,15 @@ class Objective:
         with a fixed set of points (Poisson disk) leaves nothing to choose.
         """
         first, second, third = jax.random.split(key, 3)
-        samples = self.draw(first)
         if pool <= 1 or self.fixed:
-            return samples
+            return self.draw(first, context)
+        samples = self._draw(first)
         interior = self.terms[0]
-        candidates = jnp.concatenate(
+        drawn = jnp.concatenate(
             [interior.draw(jax.random.fold_in(second, i)).points for i in range(pool)]
         )
-        vectors = interior.residuals(self.solution(theta), Samples(candidates)).values()
+        candidates = Samples(self.into_window(drawn, context.window if context else None))
+        vectors = interior.residuals(self.solution(theta, context), candidates).values()
         size = jnp.sqrt(sum(v**2 for v in vectors))
         density = size**power
         # Where the residual is not finite, the floor alone decides.
@@ -142,4 +284,4 @@ class Objective:
         # Gumbel noise and the largest k: sampling without replacement.
         score = jnp.log(density) + jax.random.gumbel(third, density.shape, density.dtype)
         chosen = jax.lax.top_k(score, samples[interior.name].points.shape[0])[1]
-        return {**samples, interior.name: Samples(candidates[chosen])}
+        return self._prepared({**samples, interior.name: Samples(drawn[chosen])}, context)

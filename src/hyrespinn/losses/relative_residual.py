@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
@@ -14,19 +15,32 @@ from ..geometry.sampling import kronecker
 from ..metrics import additive_terms
 from ..problems.fields import Point, fields_of
 from ..problems.problem import named_residuals
+from .context import Context
 from .objective import Objective
 
 
-def relative_residual(objective: Objective, theta: Array, count: int = 4096) -> dict[str, float]:
+def relative_residual(
+    objective: Objective, parts: Sequence[tuple[Array, Context]], count: int = 4096
+) -> dict[str, float]:
     """RMS of each residual over the RMS of its largest term, on fresh points.
 
-    It says how well the equation is satisfied, with no reference; it is not an error.
+    It says how well the equation is satisfied, with no reference; it is not an error. ``parts``
+    are the parameters of every window of time, with its context; each gets an equal share of the
+    points.
     """
     problem, found = objective.problem, objective.anatomy
     domain = problem.domain
-    points = domain.interior(jax.random.key(987654321), count, kronecker, objective.dtype)
-    series = objective.solution(theta)(coordinates(points, found.closure))
-    columns = {index: series[index] for index in found.closure}
+    drawn = domain.interior(
+        jax.random.key(987654321), -(-count // len(parts)), kronecker, objective.dtype
+    )
+    moved = [objective.into_window(drawn, context.window) for _, context in parts]
+    series = [
+        objective.solution(theta, context)(coordinates(points, found.closure))
+        for (theta, context), points in zip(parts, moved, strict=True)
+    ]
+    points = jnp.concatenate(moved)
+    columns = {index: jnp.concatenate([one[index] for one in series]) for index in found.closure}
+    count = points.shape[0]
 
     def residual_of(name: str) -> Callable[[Any], Array]:
         def evaluate(columns: Any) -> Array:

@@ -36,10 +36,14 @@ from ..problems.problem import (
 
 
 class Samples(NamedTuple):
-    """Points ``(n, d)`` of one term, with outward normals where they lie on a boundary."""
+    """Points ``(n, d)`` of one term, with outward normals where they lie on a boundary.
+
+    ``data`` are values to meet in place of those that the condition itself gives.
+    """
 
     points: Array
     normals: Array | None = None
+    data: Array | None = None
 
 
 Series = Callable[[Any], Any]
@@ -48,12 +52,21 @@ Series = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Term:
-    """``weight`` multiplies the mean square of every vector that ``residuals`` returns."""
+    """``weight`` multiplies the mean square of every vector that ``residuals`` returns.
+
+    ``names`` are those of the vectors. A condition at the initial time can ``observe`` what it is
+    about in another solution, and knows what is ``given``: so a window of time begins where the
+    one before it ended. ``start_of`` is the field whose initial value it is.
+    """
 
     name: str
     weight: float
     draw: Callable[[Array], Samples]
     residuals: Callable[[Series, Samples], dict[str, Array]]
+    names: tuple[str, ...]
+    observe: Callable[[Series, Samples], Array] | None = None
+    given: Callable[[Samples], Array] | None = None
+    start_of: str | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +107,8 @@ class TermBuilder:
         def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
             return residuals_at(self.problem, solution, self.anatomy, samples.points)
 
-        return Term("interior", self.weights.residual, draw, residuals)
+        names = self.anatomy.residual_names
+        return Term("interior", self.weights.residual, draw, residuals, names)
 
     def condition(self, condition: Condition, name: str) -> Term:
         """The term of one condition that is not built into the solution."""
@@ -145,15 +159,23 @@ class TermBuilder:
         zero = (0,) * domain.dimension
         index = parse(condition.derivative, domain.coordinates) if condition.derivative else zero
 
-        def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
-            value = self._values(solution, samples.points, [index])[index][:, i]
+        def observe(solution: Series, samples: Samples) -> Array:
+            return self._values(solution, samples.points, [index])[index][:, i]
+
+        def given(samples: Samples) -> Array:
             point = Point(samples.points, domain.coordinates)
-            return {name: value - evaluate(condition.value, point, value)}
+            return evaluate(condition.value, point, samples.points[:, 0])
+
+        def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
+            data = given(samples) if samples.data is None else samples.data
+            return {name: observe(solution, samples) - data}
 
         def draw(key: Array) -> Samples:
             return Samples(domain.initial(key, self.counts.initial, self.sampler, self.dtype))
 
-        return Term(name, self._weight(condition, self.weights.initial), draw, residuals)
+        weight = self._weight(condition, self.weights.initial)
+        field = None if condition.derivative else field_of(self.problem, condition)
+        return Term(name, weight, draw, residuals, (name,), observe, given, field)
 
     def _dirichlet(self, condition: Dirichlet, name: str) -> Term:
         domain, i = self.problem.domain, self._column(condition)
@@ -164,7 +186,7 @@ class TermBuilder:
             return {name: value - evaluate(condition.value, point, value)}
 
         weight = self._weight(condition, self.weights.boundary)
-        return Term(name, weight, self._draw_boundary(condition.on), residuals)
+        return Term(name, weight, self._draw_boundary(condition.on), residuals, (name,))
 
     def _neumann(self, condition: Neumann, name: str) -> Term:
         domain, i = self.problem.domain, self._column(condition)
@@ -183,13 +205,13 @@ class TermBuilder:
             return {name: slope - evaluate(condition.value, point, slope)}
 
         weight = self._weight(condition, self.weights.boundary)
-        return Term(name, weight, self._draw_boundary(condition.on), residuals)
+        return Term(name, weight, self._draw_boundary(condition.on), residuals, (name,))
 
     def _surface(
         self, condition: Boundary | Interface, name: str, draw: Callable[[Array], Samples]
     ) -> Term:
         domain = self.problem.domain
-        used, _ = requested_derivatives(self.problem, condition.residual, name, normals=True)
+        used, names = requested_derivatives(self.problem, condition.residual, name, normals=True)
 
         def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
             series = self._values(solution, samples.points, list(used))
@@ -199,7 +221,8 @@ class TermBuilder:
                 condition.residual(*fields, point), samples.points.shape[0], name
             )
 
-        return Term(name, self._weight(condition, self.weights.boundary), draw, residuals)
+        weight = self._weight(condition, self.weights.boundary)
+        return Term(name, weight, draw, residuals, names)
 
     def _periodic(self, condition: Periodic, name: str) -> Term:
         """Values and derivatives below the equation's order along the axis agree at both ends."""
@@ -222,7 +245,8 @@ class TermBuilder:
             points, _ = domain.boundary(key, self.counts.boundary, pieces, self.sampler, self.dtype)
             return Samples(points.at[:, axis].set(lower))
 
-        return Term(name, self._weight(condition, self.weights.boundary), draw, residuals)
+        weight = self._weight(condition, self.weights.boundary)
+        return Term(name, weight, draw, residuals, (name,))
 
     def _mean(self, condition: MeanValue, name: str) -> Term:
         """The mean by quadrature: an error of random points would move the whole solution."""
@@ -233,12 +257,8 @@ class TermBuilder:
         def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
             return {name: (weights @ solution(samples.points)[:, i] - condition.value)[None]}
 
-        return Term(
-            name,
-            self._weight(condition, self.weights.boundary),
-            lambda key: Samples(points),
-            residuals,
-        )
+        weight = self._weight(condition, self.weights.boundary)
+        return Term(name, weight, lambda key: Samples(points), residuals, (name,))
 
 
 def keys_for(key: Array, terms: list[Term]) -> dict[str, Array]:

@@ -6,6 +6,8 @@ from ..errors import unknown
 from .expert import ExpertPINNConfig
 from .hyrespinn import HyResPINN, HyResPINNConfig
 from .inputs import Inputs
+from .last_layer import linear_part
+from .matching import match_parameters, tolerance
 from .pinn import PINNConfig
 from .pirate import PirateNetConfig
 from .respinn import ResPINNConfig
@@ -38,5 +40,8 @@ __all__ = [
     "PirateNetConfig",
     "ResPINNConfig",
     "StackedPINNConfig",
+    "linear_part",
+    "match_parameters",
     "model_named",
+    "tolerance",
 ]

@@ -28,6 +28,10 @@ class Dense(eqx.Module):
     def __call__(self, h: Any) -> Any:
         return h @ self.weight + self.bias
 
+    def affine(self) -> tuple[Any, Any]:
+        """The arrays in which the layer is affine (or what stands for them in ``eqx.tree_at``)."""
+        return self.weight, self.bias
+
 
 class FactorisedDense(eqx.Module):
     """Random weight factorisation: ``W = V · diag(exp s)``, a scale for each neuron.
@@ -50,3 +54,16 @@ class FactorisedDense(eqx.Module):
 
     def __call__(self, h: Any) -> Any:
         return h @ (self.direction * jnp.exp(self.log_scale)) + self.bias
+
+    def affine(self) -> tuple[Any, Any]:
+        """The arrays in which the layer is affine; its scales are none of them."""
+        return self.direction, self.bias
+
+
+def dense_count(inputs: int, outputs: int, factorised: bool = False) -> int:
+    """The number of parameters of a layer.
+
+    >>> dense_count(3, 5), dense_count(3, 5, factorised=True)
+    (20, 25)
+    """
+    return inputs * outputs + outputs * (2 if factorised else 1)

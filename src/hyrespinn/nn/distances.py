@@ -8,7 +8,6 @@ stored as logarithms of the inverse width, so they stay positive during training
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -33,6 +32,11 @@ class Distance(eqx.Module):
     def widths(self, dimension: int) -> Array:
         """The widths ``(centres, dimension)`` along the coordinate axes, for pictures."""
 
+    @staticmethod
+    @abstractmethod
+    def count(dimension: int) -> int:
+        """The number of shape parameters of one centre."""
+
 
 class Isotropic(Distance):
     """One width for each centre: ``|h − c_j| / σ_j``."""
@@ -48,6 +52,10 @@ class Isotropic(Distance):
     def widths(self, dimension: int) -> Array:
         return jnp.repeat(jnp.exp(-self.log_inverse)[:, None], dimension, axis=1)
 
+    @staticmethod
+    def count(dimension: int) -> int:
+        return 1
+
 
 class Diagonal(Distance):
     """A width for each centre and coordinate (the paper's default)."""
@@ -62,6 +70,10 @@ class Diagonal(Distance):
 
     def widths(self, dimension: int) -> Array:
         return jnp.exp(-self.log_inverse)
+
+    @staticmethod
+    def count(dimension: int) -> int:
+        return dimension
 
 
 class Full(Distance):
@@ -99,6 +111,10 @@ class Full(Distance):
         matrices = self.matrices
         return 1 / jnp.sqrt(jnp.einsum("jki,jki->ji", matrices, matrices))
 
+    @staticmethod
+    def count(dimension: int) -> int:
+        return dimension * (dimension + 1) // 2
+
 
 def _scaled_squares(h: Any, centers: Array, inverse: Array) -> Any:
     """``Σ_i (inverse_ji (h_i − c_ji))²``."""
@@ -125,7 +141,7 @@ def _above_rounding(s: Any, squares: Any, offsets: Array) -> Any:
     return jnp.maximum(s, floor)
 
 
-DISTANCES: dict[str, Callable[[Array, int], Distance]] = {
+DISTANCES: dict[str, type[Any]] = {
     "isotropic": Isotropic,
     "diagonal": Diagonal,
     "full": Full,

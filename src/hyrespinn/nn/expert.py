@@ -3,56 +3,55 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import equinox as eqx
 import jax
 from jax import Array
 
-from .dense import FactorisedDense
-from .embeddings import Embedding
-from .fourier import FourierFeatures
+from .features import Features
 from .inputs import Inputs
-from .mlp import ModifiedMLP
-from .settings import check_fourier, check_settings
+from .mlp import ModifiedMLP, modified_count
+from .settings import Knob, Settings, check_shared
 
 
 class ExpertPINN(eqx.Module):
     """A modified MLP of the Fourier features of the embedded point."""
 
-    embedding: Embedding
-    features: FourierFeatures
+    features: Features
     mlp: ModifiedMLP
 
     def __call__(self, x: Any) -> Any:
-        return self.mlp(self.features(self.embedding(x)))
+        return self.mlp(self.features(x))
+
+    def last_layer(self) -> tuple[Any, ...]:
+        """The arrays in which the output is affine."""
+        return self.mlp.last_layer()
 
 
 @dataclass(frozen=True)
-class ExpertPINNConfig:
-    """The settings of an ExpertPINN; ``fourier`` is the number of Fourier features."""
+class ExpertPINNConfig(Settings):
+    """The settings of an ExpertPINN, with as many Fourier features as its width by default."""
 
-    width: int = 24
     depth: int = 2
-    activation: str = "tanh"
-    harmonics: int = 1
-    fourier: int = 24
-    fourier_scale: float = 1.0
-    train_fourier: bool = True
-    factor_mean: float = 1.0
-    factor_deviation: float = 0.1
+    fourier: int | None = None
+    factorised: bool = True
+
+    def check(self) -> None:
+        check_shared(self, "depth")
 
     def build(self, inputs: Inputs, key: Array) -> ExpertPINN:
-        check_settings(self, "width", "depth", "harmonics")
-        check_fourier(self)
-        embedding = Embedding(inputs.bounds, inputs.periodic, self.harmonics)
+        self.check()
         first, second = jax.random.split(key)
-        features = FourierFeatures(
-            embedding.size, self.fourier, first, self.fourier_scale, self.train_fourier
-        )
-        layer = partial(FactorisedDense, mean=self.factor_mean, deviation=self.factor_deviation)
-        mlp = ModifiedMLP(
-            self.fourier, inputs.outputs, self.width, self.depth, second, self.activation, layer
-        )
-        return ExpertPINN(embedding, features, mlp)
+        sizes = self.seen(inputs), inputs.outputs, self.width, self.depth
+        mlp = ModifiedMLP(*sizes, second, self.activation, self.layer)
+        return ExpertPINN(self.see(inputs, first), mlp)
+
+    def count(self, inputs: Inputs) -> int:
+        self.check()
+        sizes = self.seen(inputs), inputs.outputs, self.width, self.depth
+        return self.fourier_count(inputs) + modified_count(*sizes, self.factorised)
+
+    def knob(self, inputs: Inputs) -> Knob | None:
+        """The number of Fourier features; a network without any stays without."""
+        return Knob("fourier", self.features, smallest=2, step=2) if self.features else None

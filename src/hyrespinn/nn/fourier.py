@@ -27,3 +27,8 @@ class FourierFeatures(eqx.Module):
     def __call__(self, h: Any) -> Any:
         angles = h @ value(self.frequencies)
         return concatenate([cos(angles), sin(angles)])
+
+
+def fourier_count(inputs: int, size: int, trained: bool) -> int:
+    """The number of trained frequencies."""
+    return inputs * (size // 2) if trained else 0

@@ -14,15 +14,16 @@ from jax import Array
 from ..errors import UserError, unknown
 from . import initialise
 from .blocks import HybridBlock
-from .dense import Dense
+from .dense import Dense, dense_count
 from .distances import DISTANCES
 from .embeddings import Embedding
+from .features import FourierBranch
 from .gates import GATES
 from .inputs import Inputs
 from .kernels import kernel_named
-from .mlp import DNNS, MLP, Zero
-from .rbf import RBF
-from .settings import check_settings
+from .mlp import DNN_COUNTS, DNNS, MLP, Zero, mlp_count
+from .rbf import RBF, rbf_count
+from .settings import Knob, Settings, apart, at_least, check_shared
 
 
 class HyResPINN(eqx.Module):
@@ -57,19 +58,26 @@ class HyResPINN(eqx.Module):
             values[f"phi_beta_{i}"] = block.beta()
         return values
 
+    def last_layer(self) -> tuple[Any, ...]:
+        """The arrays in which the output is affine."""
+        return self.head.last_layer()
+
 
 @dataclass(frozen=True)
-class HyResPINNConfig:
-    """The settings of a HyResPINN; a variant is ``dataclasses.replace`` of one of them."""
+class HyResPINNConfig(Settings):
+    """The settings of a HyResPINN; a variant is ``dataclasses.replace`` of one of them.
+
+    The names of ``dnn`` that end in ``-rwf`` are its random weight factorisation. Fourier features
+    are seen by the deep branch of block 1 alone.
+    """
 
     blocks: int = 1
-    width: int = 24
     depth: int = 2
     centers: int = 32
     head_depth: int = 0
     branches: Literal["hybrid", "rbf", "dnn"] = "hybrid"
     dnn: str = "mlp"
-    activation: str = "tanh"
+    fourier: int | None = 0
     kernel: str = "wendland-c4"
     distance: str = "diagonal"
     width_quantile: float = 0.1
@@ -80,10 +88,12 @@ class HyResPINNConfig:
     phi_alpha: float = 0.5
     phi_beta: float = 0.01
     lambda_g: float = 0.0
-    harmonics: int = 1
 
-    def build(self, inputs: Inputs, key: Array) -> HyResPINN:
-        """A freshly initialised network for a problem with these inputs."""
+    @property
+    def factorised(self) -> bool:
+        return self.dnn.endswith("-rwf")
+
+    def check(self) -> None:
         for what, name, known in (
             ("distance", self.distance, DISTANCES),
             ("gate", self.gate, GATES),
@@ -92,22 +102,24 @@ class HyResPINNConfig:
         ):
             if name not in known:
                 raise unknown(f"model.{what}", name, known)
-        check_settings(self, "blocks", "width", "centers", "harmonics")
-        for name in ("depth", "head_depth", "lambda_g"):
-            if getattr(self, name) < 0:
-                raise UserError(f"model.{name} cannot be negative, and is {getattr(self, name)}.")
+        check_shared(self, "blocks", "centers")
+        at_least(self, 0, "depth", "head_depth", "lambda_g")
         if not 0 <= self.width_quantile <= 1:
             raise UserError(f"model.width_quantile is between 0 and 1, not {self.width_quantile}.")
         if not self.width_factor > 0:
             raise UserError(f"model.width_factor must be positive, not {self.width_factor}.")
+
+    def build(self, inputs: Inputs, key: Array) -> HyResPINN:
+        """A freshly initialised network for a problem with these inputs."""
+        self.check()
         kernel_named(self.kernel, inputs.order)
-        embedding = Embedding(inputs.bounds, inputs.periodic, self.harmonics)
+        embedding = self.embedding(inputs)
         lift_key, head_key, *block_keys = jax.random.split(key, 2 + self.blocks)
         lift = Dense(embedding.size, self.width, lift_key)
         head = MLP(self.width, inputs.outputs, self.width, self.head_depth, head_key)
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
         first = embedding(jnp.asarray(inputs.spread(self.centers, rng)))
-        blocks = [self._block(np.asarray(first), block_keys[0])]
+        blocks = [self._block(np.asarray(first), block_keys[0], self.features)]
         # The clusters of the features that enter a block are its centres (decision D12).
         entering = hidden = None
         for block_key in block_keys[1:]:
@@ -119,7 +131,7 @@ class HyResPINNConfig:
             blocks.append(self._block(centers, block_key))
         return HyResPINN(embedding, lift, blocks, head, self.lambda_g)
 
-    def _block(self, centers: np.ndarray, key: Array) -> HybridBlock:
+    def _block(self, centers: np.ndarray, key: Array, fourier: int = 0) -> HybridBlock:
         rbf_key, dnn_key = jax.random.split(key)
         size = centers.shape[1]
         rbf: Any = Zero()
@@ -131,7 +143,33 @@ class HyResPINNConfig:
                 jnp.asarray(centers), distance, self.width, self.kernel, rbf_key, self.train_centers
             )
         if self.branches != "rbf":
-            make = DNNS[self.dnn]
-            dnn = make(size, self.width, self.width, self.depth, dnn_key, self.activation)
+            dnn = self._deep(size, dnn_key, fourier)
         gate = GATES[self.gate]
         return HybridBlock(rbf, dnn, gate(self.phi_alpha, self.tau), gate(self.phi_beta, self.tau))
+
+    def _deep(self, size: int, key: Array, fourier: int) -> Any:
+        sizes = fourier or size, self.width, self.width, self.depth
+        dnn = DNNS[self.dnn](*sizes, key, self.activation, layer=self.layer)
+        return FourierBranch(self.fourier_layer(size, apart(key)), dnn) if fourier else dnn
+
+    def count(self, inputs: Inputs) -> int:
+        self.check()
+        size = self.embedding(inputs).size
+        lift = dense_count(size, self.width)
+        head = mlp_count(self.width, inputs.outputs, self.width, self.head_depth)
+        frequencies = self.fourier_count(inputs) if self.branches != "rbf" else 0
+        first, later = self._block_count(size, self.features), self._block_count(self.width)
+        return lift + frequencies + first + (self.blocks - 1) * later + head
+
+    def _block_count(self, size: int, fourier: int = 0) -> int:
+        total, width = 2, self.width  # the two gates
+        if self.branches != "dnn":
+            distance = DISTANCES[self.distance]
+            total += rbf_count(size, width, self.centers, distance, self.train_centers)
+        if self.branches != "rbf":
+            total += DNN_COUNTS[self.dnn](fourier or size, width, width, self.depth)
+        return total
+
+    def knob(self, inputs: Inputs) -> Knob | None:
+        """The number of centres, where there are any."""
+        return Knob("centers", self.centers) if self.branches != "dnn" else None

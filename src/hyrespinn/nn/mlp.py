@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
@@ -11,11 +12,14 @@ import jax
 from jax import Array
 
 from ..derivatives import activation
-from .dense import Dense, FactorisedDense
+from .dense import Dense, FactorisedDense, dense_count
 
 
 class MLP(eqx.Module):
-    """``depth`` hidden layers of ``width`` neurons and a linear output."""
+    """``depth`` hidden layers of ``width`` neurons and a linear output.
+
+    ``last`` is the width of the last hidden layer, 0 for the same as the others.
+    """
 
     layers: list[Any]
     activation: str = eqx.field(static=True)
@@ -29,10 +33,11 @@ class MLP(eqx.Module):
         key: Array,
         activation: str = "tanh",
         layer: Callable[..., Any] = Dense,
+        last: int = 0,
     ):
-        sizes = [inputs, *[width] * depth, outputs]
-        keys = jax.random.split(key, len(sizes) - 1)
-        self.layers = [layer(a, b, k) for a, b, k in zip(sizes[:-1], sizes[1:], keys, strict=True)]
+        sizes = layer_sizes(inputs, outputs, width, depth, last)
+        keys = jax.random.split(key, len(sizes))
+        self.layers = [layer(*size, k) for size, k in zip(sizes, keys, strict=True)]
         self.activation = activation
 
     def __call__(self, h: Any) -> Any:
@@ -40,6 +45,9 @@ class MLP(eqx.Module):
         for layer in self.layers[:-1]:
             h = act(layer(h))
         return self.layers[-1](h)
+
+    def last_layer(self) -> tuple[Any, ...]:
+        return self.layers[-1].affine()
 
 
 class ModifiedMLP(eqx.Module):
@@ -73,6 +81,9 @@ class ModifiedMLP(eqx.Module):
             h = v + act(layer(h)) * difference
         return self.mlp.layers[-1](h)
 
+    def last_layer(self) -> tuple[Any, ...]:
+        return self.mlp.last_layer()
+
 
 class Zero(eqx.Module):
     """A branch that contributes nothing: the other half of an ablation."""
@@ -88,3 +99,42 @@ DNNS: dict[str, Callable[..., Any]] = {
     "modified-rwf": partial(ModifiedMLP, layer=FactorisedDense),
 }
 """The deep branches by name; ``-rwf`` has random weight factorisation."""
+
+
+def layer_sizes(
+    inputs: int, outputs: int, width: int, depth: int, last: int = 0
+) -> list[tuple[int, int]]:
+    """What goes into and comes out of each layer.
+
+    >>> layer_sizes(2, 1, 8, 3, last=5)
+    [(2, 8), (8, 8), (8, 5), (5, 1)]
+    """
+    hidden = [width] * depth
+    if last and hidden:
+        hidden[-1] = last
+    return list(pairwise([inputs, *hidden, outputs]))
+
+
+def mlp_count(
+    inputs: int, outputs: int, width: int, depth: int, factorised: bool = False, last: int = 0
+) -> int:
+    """The number of parameters of an :class:`MLP`."""
+    sizes = layer_sizes(inputs, outputs, width, depth, last)
+    return sum(dense_count(*size, factorised) for size in sizes)
+
+
+def modified_count(
+    inputs: int, outputs: int, width: int, depth: int, factorised: bool = False
+) -> int:
+    """The number of parameters of a :class:`ModifiedMLP`: an MLP and the two encodings."""
+    encodings = 2 * dense_count(inputs, width, factorised)
+    return mlp_count(inputs, outputs, width, depth, factorised) + encodings
+
+
+DNN_COUNTS: dict[str, Callable[..., int]] = {
+    "mlp": mlp_count,
+    "mlp-rwf": partial(mlp_count, factorised=True),
+    "modified": modified_count,
+    "modified-rwf": partial(modified_count, factorised=True),
+}
+"""The numbers of parameters of the deep branches, by the same names."""

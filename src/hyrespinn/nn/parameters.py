@@ -50,6 +50,21 @@ def flatten(model: Any) -> tuple[Float[Array, " n"], Callable[[Array], Any]]:
     return theta, assemble
 
 
+def freeze(model: Any) -> Any:
+    """The same values, through which no gradient passes."""
+    return jax.tree.map(lambda a: jax.lax.stop_gradient(a) if eqx.is_inexact_array(a) else a, model)
+
+
 def cast(model: Any, dtype: Any) -> Any:
     """The model with every real array in one precision."""
     return jax.tree.map(lambda a: jnp.asarray(a, dtype) if eqx.is_inexact_array(a) else a, model)
+
+
+def trained_shapes(model: Any) -> list[tuple[int, ...]]:
+    """The shapes of the trained arrays, in the order in which :func:`flatten` joins them."""
+    leaves = jax.tree.leaves(model, is_leaf=_is_fixed)
+    return [
+        leaf.shape
+        for leaf in leaves
+        if not _is_fixed(leaf) and hasattr(leaf, "shape") and jnp.issubdtype(leaf.dtype, jnp.inexact)
+    ]

@@ -41,3 +41,11 @@ class RBF(eqx.Module):
 
     def __call__(self, h: Any) -> Any:
         return self.basis(h) @ self.coefficients
+
+
+def rbf_count(
+    inputs: int, outputs: int, centers: int, distance: type[Any], train_centers: bool
+) -> int:
+    """The number of trained parameters: of each centre its place, shape and coefficients."""
+    place = inputs if train_centers else 0
+    return centers * (place + distance.count(inputs) + outputs)

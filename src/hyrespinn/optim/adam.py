@@ -1,4 +1,7 @@
-"""Adam with the paper's learning rate: linear warm-up, then exponential decay."""
+"""Adam with the paper's learning rate: linear warm-up, then exponential decay.
+
+Another transformation of the gradient, such as ``soap``, may take the place of Adam's moments.
+"""
 
 from __future__ import annotations
 
@@ -28,22 +31,28 @@ def schedule(rate: float, warmup: int, decay: float, decay_steps: int) -> optax.
     return optax.join_schedules([optax.linear_schedule(0.0, rate, warmup), after], [warmup])
 
 
-_MOMENTS = optax.scale_by_adam(b1=0.9, b2=0.999, eps=1e-8)
+ADAM = optax.scale_by_adam(b1=0.9, b2=0.999, eps=1e-8)
 
 
-def start(theta: Float[Array, " n"]) -> AdamState:
+def start(theta: Float[Array, " n"], transform: optax.GradientTransformation = ADAM) -> AdamState:
     return AdamState(
         theta=theta,
-        moments=_MOMENTS.init(theta),
+        moments=transform.init(theta),
         value=jnp.zeros((), theta.dtype),
         steps=jnp.asarray(0),
         slowdown=jnp.ones((), theta.dtype),
     )
 
 
-def step(function: ValueAndGrad, state: AdamState, rate: optax.Schedule) -> AdamState:
+def step(
+    function: ValueAndGrad,
+    state: AdamState,
+    rate: optax.Schedule,
+    transform: optax.GradientTransformation = ADAM,
+) -> AdamState:
+    """One step along ``transform``'s direction; the state must have been started with it."""
     value, gradient = function(state.theta)
-    direction, moments = _MOMENTS.update(gradient, state.moments)
+    direction, moments = transform.update(gradient, state.moments)
     # The schedule counts from 1, so that the first step of a warm-up is not wasted on a rate of 0.
     length = (state.slowdown * rate(state.steps + 1)).astype(state.theta.dtype)
     return state._replace(

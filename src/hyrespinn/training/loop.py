@@ -1,4 +1,4 @@
-"""The one training loop: stages in sequence, chunk by chunk, with everything around a chunk."""
+"""The one training loop: windows of time, stages in sequence, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from ..losses.context import Context, Window, first_window, next_window
 from ..losses.objective import Objective
 from .stages import Stage
+from .windows import Stretch
 
 Status = Literal["completed", "target", "stalled", "time_limit", "interrupted", "diverged"]
 RETRIES = 4
@@ -35,6 +37,7 @@ class Store(Protocol):
 
     def append(self, row: Mapping[str, Any]) -> None: ...
     def checkpoint(self, state: Any, meta: Mapping[str, Any]) -> None: ...
+    def keep_window(self, index: int, theta: Array) -> None: ...
 
 
 class Silent:
@@ -45,6 +48,7 @@ class Silent:
     def message(self, text: str) -> None: ...
     def append(self, row: Mapping[str, Any]) -> None: ...
     def checkpoint(self, state: Any, meta: Mapping[str, Any]) -> None: ...
+    def keep_window(self, index: int, theta: Array) -> None: ...
 
 
 @dataclass
@@ -86,8 +90,9 @@ NO_STOPS = Stops()
 class Progress:
     """Where a run is; all of it goes into a checkpoint."""
 
+    window: int = 0
     stage: int = 0
-    steps: int = 0  # over all stages
+    steps: int = 0  # over all windows and stages
     stage_steps: int = 0
     retries: int = 0
     next_round: int = 0  # the step of the stage at which the next round begins
@@ -96,18 +101,46 @@ class Progress:
     done: Status | None = None
 
 
+WHOLE: tuple[None] = (None,)
+"""The windows of a training that takes all of the time at once, or has no time."""
+ENDS_ALL = ("diverged", "time_limit", "interrupted")
+"""What ends a training in the middle of its windows; anything else ends one window."""
+
+
+@dataclass(frozen=True)
+class WindowOutcome:
+    """How the training of a window ended; ``row`` is the last one of its history."""
+
+    status: Status
+    message: str
+    steps: int
+    row: Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class Outcome:
-    theta: Array
+    """``thetas`` has the parameters of every window that was trained, at least one."""
+
+    thetas: tuple[Array, ...]
+    contexts: tuple[Context, ...]
     status: Status
     steps: int
     clock: Clock
     losses: dict[str, float]
     message: str
+    windows: tuple[WindowOutcome, ...]
+
+    @property
+    def theta(self) -> Array:
+        return self.thetas[-1]
 
 
 class Trainer:
-    """Runs the stages of one training and can go on from a checkpoint of it."""
+    """Runs the stages of one training and can go on from a checkpoint of it.
+
+    Every window of time begins with the same first parameters, or, ``warm``, with those of the
+    window before; ``prepare`` may change them, given the context of the window.
+    """
 
     def __init__(
         self,
@@ -119,7 +152,10 @@ class Trainer:
         clock: Clock | None = None,
         reporter: Reporter | None = None,
         store: Store | None = None,
-        monitor: Callable[[Array], Mapping[str, float]] | None = None,
+        monitor: Callable[[Array, Context, int], Mapping[str, float]] | None = None,
+        windows: Sequence[Stretch | None] = WHOLE,
+        warm: bool = False,
+        prepare: Callable[[Array, Context], Array] = lambda theta, context: theta,
         interrupted: Callable[[], bool] = lambda: False,
         checkpoint_seconds: float = 30.0,
     ):
@@ -131,23 +167,41 @@ class Trainer:
         self.reporter = reporter or Silent()
         self.store = store or Silent()
         self.monitor = monitor
+        self.windows, self.warm, self.prepare = windows, warm, prepare
         self.interrupted = interrupted
         self.checkpoint_seconds = checkpoint_seconds
         self.progress = Progress()
         self.target = stops.target
         self.losses: dict[str, float] = {}
         self.message = ""
+        self.finished: list[WindowOutcome] = []
+        self._row: Mapping[str, Any] = {}
+        self._programs: dict[tuple[int, str], Callable[..., Any]] = {}
         self._last_checkpoint = time.monotonic()
 
-    def _gates(self, theta: Array) -> dict[str, Array]:
+    def _measured(self, objective: Objective, state: Any) -> tuple[dict[str, Array], ...]:
+        """Losses, weights that change, and gates."""
+        theta, samples, context = state.optimiser.theta, state.samples, state.context
         gates = getattr(self.objective.assemble(theta), "gates", None)
-        return gates() if gates else {}
+        return (
+            objective.losses(theta, samples, context),
+            objective.report(objective.residuals(theta, samples, context), context),
+            gates() if gates else {},
+        )
 
     def _compiled(
-        self, function: Callable[..., Any], donate: tuple[int, ...] = ()
+        self, name: str, function: Callable[..., Any], donate: tuple[int, ...] = ()
     ) -> Callable[..., Any]:
-        """Compile at the first call, on the compilation clock; later calls train."""
-        jitted = jax.jit(function, donate_argnums=donate)
+        """Compile at the first call, on the compilation clock; later calls train.
+
+        Every stage has its programs once, whatever the number of windows.
+        """
+        place = (self.progress.stage, name)
+        if place not in self._programs:
+            self._programs[place] = self._program(jax.jit(function, donate_argnums=donate))
+        return self._programs[place]
+
+    def _program(self, jitted: Any) -> Callable[..., Any]:
         ready: dict[str, Any] = {}
 
         def call(*arguments: Any) -> Any:
@@ -159,42 +213,107 @@ class Trainer:
 
         return call
 
-    def run(self, theta: Array, restored: tuple[Any, Progress] | None = None) -> Outcome:
-        """Train from ``theta``, or from a checkpoint's state and progress."""
+    def context_of(self, index: int, thetas: Sequence[Array], theta: Array) -> Context:
+        """The context in which a window begins, after windows that ended with ``thetas``."""
+        window: Window | None = None
+        for k, stretch in enumerate(self.windows[: index + 1]):
+            if stretch is None:
+                break
+            if window is None:
+                window = first_window(theta, stretch.start, stretch.length)
+            else:
+                window = next_window(window, thetas[k - 1], stretch.start, stretch.length)
+        return self.objective.context(window)
+
+    def run(
+        self, theta: Array, restored: tuple[Any, Progress, Sequence[Array]] | None = None
+    ) -> Outcome:
+        """Train from ``theta``, or from a checkpoint's state, progress and finished windows."""
+        state, thetas = None, list[Array]()
+        if restored is not None:
+            state, self.progress, earlier = restored
+            thetas = list(earlier)
+        contexts = [self.context_of(k, thetas, theta) for k in range(len(thetas))]
+        for index in range(self.progress.window, len(self.windows)):
+            self._announce(index)
+            if state is None:
+                self.progress = Progress(window=index, steps=self.progress.steps)
+                self.message = ""
+                context = self.context_of(index, thetas, theta)
+                first = thetas[-1] if self.warm and thetas else theta
+                first = self.prepare(first, context)
+            else:
+                first, context = state.optimiser.theta, state.context
+            last, context = self._window(first, context, state)
+            state = None
+            thetas.append(last)
+            contexts.append(context)
+            self._close_window()
+            if self.finished[-1].status in ENDS_ALL:
+                break
+            if len(self.windows) > 1:
+                self.store.keep_window(index, last)
+        return Outcome(
+            tuple(thetas), tuple(contexts), self.finished[-1].status, self.progress.steps,
+            self.clock, self.losses, self.message, tuple(self.finished),
+        )  # fmt: skip
+
+    def _close_window(self) -> None:
+        steps = self.progress.steps - sum(window.steps for window in self.finished)
+        status: Status = self.progress.done or "completed"
+        self.finished.append(WindowOutcome(status, self.message, steps, self._row))
+
+    def _announce(self, index: int) -> None:
+        stretch = self.windows[index]
+        if stretch is not None:
+            self.reporter.message(
+                f"window {index + 1} of {len(self.windows)}: "
+                f"time {stretch.start:g} to {stretch.end:g}"
+            )
+
+    def _window(self, theta: Array, context: Context, state: Any) -> tuple[Array, Context]:
+        """All stages on one window of time."""
+        self.target = self.stops.target
         if self.stops.relative_target:
             # The scale of the data: what a network that is zero everywhere would lose.
-            scale = self._compiled(lambda t, k: objective_scale(self.objective, t, k))
-            relative = self.stops.relative_target * float(scale(theta, self.key))
+            scale = self._compiled(
+                "scale", lambda t, k, c: objective_scale(self.objective, t, k, c)
+            )
+            relative = self.stops.relative_target * float(scale(theta, self.key, context))
             self.target = max(self.target, relative)
-        state = None
-        if restored is not None:
-            state, self.progress = restored
-        first = self.progress.stage
-        for index in range(first, len(self.stages)):
-            stage = self.stages[index]
+        for index in range(self.progress.stage, len(self.stages)):
             if state is None:
+                last = self.progress
                 self.progress = Progress(
-                    stage=index, steps=self.progress.steps, retries=self.progress.retries
+                    window=last.window, stage=index, steps=last.steps, retries=last.retries
                 )
-            state = self._stage(stage, theta, state)
-            theta = state.optimiser.theta
+            state = self._stage(self.stages[index], theta, context, state)
+            theta, context = state.optimiser.theta, state.context
             if self.progress.done is not None:
                 break
             state = None
-        status: Status = self.progress.done or "completed"
-        return Outcome(theta, status, self.progress.steps, self.clock, self.losses, self.message)
+        return theta, context._replace(causal=None)
 
-    def _stage(self, stage: Stage, theta: Array, state: Any) -> Any:
-        objective, progress = self.objective, self.progress
-        key = jax.random.fold_in(self.key, progress.stage)
+    def stage_key(self) -> Array:
+        """A key for the present stage of the present window."""
+        key = jax.random.fold_in(self.key, self.progress.stage)
+        return jax.random.fold_in(key, self.progress.window) if self.progress.window else key
+
+    def objective_of(self, stage: Stage) -> Objective:
+        return self.objective if stage.part is None else self.objective.upto(stage.part)
+
+    def _stage(self, stage: Stage, theta: Array, context: Context, state: Any) -> Any:
+        objective, progress = self.objective_of(stage), self.progress
         if state is None:
-            state = self._compiled(lambda t, k: stage.start(objective, t, k))(theta, key)
+            start = self._compiled("start", lambda t, k, c: stage.start(objective, t, k, c))
+            # Copied, because an array that a program hands through may be the one it was given.
+            state = _copy(start(theta, self.stage_key(), context))
         self.reporter.stage(stage.name, stage.steps, progress.stage_steps, self.clock.training)
-        run = self._compiled(lambda s, n: stage.run(objective, s, n), donate=(0,))
-        renew = self._compiled(lambda s: stage.renew(objective, s), donate=(0,))
-        retry = self._compiled(lambda s: stage.retry(objective, s))
-        restart = self._compiled(lambda s: stage.restart(objective, s))
-        measure = self._compiled(lambda t, x: (objective.losses(t, x), self._gates(t)))
+        run = self._compiled("run", lambda s, n: stage.run(objective, s, n), donate=(0,))
+        renew = self._compiled("renew", lambda s: stage.renew(objective, s), donate=(0,))
+        retry = self._compiled("retry", lambda s: stage.retry(objective, s))
+        restart = self._compiled("restart", lambda s: stage.restart(objective, s))
+        measure = self._compiled("measure", lambda s: self._measured(objective, s))
         while progress.stage_steps < stage.steps and progress.done is None:
             with self.clock.measure("training"):
                 good = _copy(state)
@@ -234,7 +353,11 @@ class Trainer:
 
     def _should_stop(self, stage: Stage) -> None:
         progress, stops = self.progress, self.stops
-        last = progress.stage == len(self.stages) - 1 and progress.stage_steps >= stage.steps
+        last = (
+            progress.window == len(self.windows) - 1
+            and progress.stage == len(self.stages) - 1
+            and progress.stage_steps >= stage.steps
+        )
         if self.losses["total"] <= self.target:
             self._finish("target", f"the loss reached its target of {self.target:.3g}")
         elif last:
@@ -269,18 +392,20 @@ class Trainer:
         return self._roll_back(stage, good._replace(key=state.key), retry)
 
     def _record(self, stage: Stage, state: Any, measure: Callable[..., Any]) -> None:
-        theta = state.optimiser.theta
-        losses, gates = jax.device_get(measure(theta, state.samples))
+        losses, report, gates = jax.device_get(measure(state))
         self.losses = {name: float(value) for name, value in losses.items()}
+        number = {"window": self.progress.window + 1} if len(self.windows) > 1 else {}
         row: dict[str, Any] = {
             "step": self.progress.steps,
+            **number,
             "stage": stage.name,
             "seconds": round(self.clock.training, 3),
             **{f"loss_{name}": value for name, value in self.losses.items()},
-            **{name: float(value) for name, value in gates.items()},
+            **{name: float(value) for name, value in {**report, **gates}.items()},
         }
         if self.monitor is not None:
-            row |= self.monitor(theta)
+            row |= self.monitor(state.optimiser.theta, state.context, self.progress.window)
+        self._row = row
         self.reporter.row({**row, "stage_steps": self.progress.stage_steps})
         self.store.append(row)
 
@@ -290,13 +415,15 @@ class Trainer:
                 "progress": vars(self.progress),
                 "seconds": {"training": self.clock.training, "compilation": self.clock.compilation},
                 "losses": self.losses,
+                "finished": [vars(window) for window in self.finished],
+                "message": self.message,
             })  # fmt: skip
             self._last_checkpoint = time.monotonic()
 
 
-def objective_scale(objective: Objective, theta: Array, key: Array) -> Array:
+def objective_scale(objective: Objective, theta: Array, key: Array, context: Context) -> Array:
     """The loss of a network that is zero everywhere."""
-    return objective.value(jnp.zeros_like(theta), objective.draw(key))
+    return objective.value(jnp.zeros_like(theta), objective.draw(key, context), context)
 
 
 def _copy(state: Any) -> Any:

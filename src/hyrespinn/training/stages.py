@@ -6,12 +6,18 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+import optax
 from jax import Array
 
+from ..losses.context import Context
 from ..losses.objective import Objective, SampleSet
-from ..optim import adam, ssbroyden
+from ..nn.parameters import trained_shapes
+from ..optim import adam, lbfgs, ssbroyden
+from ..optim.line_search import ValueAndGrad
+from ..optim.soap import soap
 
 
 class StageState(NamedTuple):
@@ -21,6 +27,7 @@ class StageState(NamedTuple):
     samples: SampleSet
     key: Array
     stuck: Array
+    context: Context
 
 
 @dataclass(frozen=True)
@@ -29,18 +36,23 @@ class Stage(ABC):
 
     ``run`` and ``renew`` are traced and compiled once; the number of steps in a chunk is an
     argument of the compiled code. ``renew`` is called before every round of ``round_steps``.
+    ``part`` is the network of a chain that is trained, with those before it as they are; all of
+    them together for ``None``.
     """
 
     steps: int
     chunk: int
     round_steps: int
+    part: int | None
 
     @property
     @abstractmethod
     def name(self) -> str: ...
 
     @abstractmethod
-    def start(self, objective: Objective, theta: Array, key: Array) -> StageState: ...
+    def start(
+        self, objective: Objective, theta: Array, key: Array, context: Context
+    ) -> StageState: ...
 
     @abstractmethod
     def run(self, objective: Objective, state: StageState, count: Array) -> StageState:
@@ -48,7 +60,7 @@ class Stage(ABC):
 
     @abstractmethod
     def renew(self, objective: Objective, state: StageState) -> StageState:
-        """Before a round: new points, a clean matrix."""
+        """Before a round: weights brought up to date, new points, a clean matrix."""
 
     @abstractmethod
     def retry(self, objective: Objective, state: StageState) -> StageState:
@@ -61,8 +73,9 @@ class Stage(ABC):
 
 @dataclass(frozen=True)
 class AdamStage(Stage):
-    """Adam on fresh points every step."""
+    """Adam (or SOAP) on fresh points every step; the weights are balanced before a round."""
 
+    rule: str
     rate: float
     warmup: int
     decay: float
@@ -70,23 +83,37 @@ class AdamStage(Stage):
 
     @property
     def name(self) -> str:
-        return "adam"
+        return self.rule
 
-    def start(self, objective: Objective, theta: Array, key: Array) -> StageState:
-        return StageState(adam.start(theta), objective.draw_batch(key), key, jnp.asarray(False))
+    def _transform(self, objective: Objective, theta: Array) -> optax.GradientTransformation:
+        if self.rule == "adam":
+            return adam.ADAM
+        return soap(trained_shapes(eqx.filter_eval_shape(objective.assemble, theta)))
+
+    def start(self, objective: Objective, theta: Array, key: Array, context: Context) -> StageState:
+        optimiser = adam.start(theta, self._transform(objective, theta))
+        context = context._replace(causal=None)
+        samples = objective.draw_batch(key, context)
+        return StageState(optimiser, samples, key, jnp.asarray(False), context)
 
     def run(self, objective: Objective, state: StageState, count: Array) -> StageState:
         rate = adam.schedule(self.rate, self.warmup, self.decay, self.decay_steps)
+        transform = self._transform(objective, state.optimiser.theta)
 
         def body(_: Array, state: StageState) -> StageState:
-            samples = objective.draw_batch(jax.random.fold_in(state.key, state.optimiser.steps))
-            optimiser = adam.step(objective.value_and_grad(samples), state.optimiser, rate)
+            key = jax.random.fold_in(state.key, state.optimiser.steps)
+            samples = objective.draw_batch(key, state.context)
+            function = objective.value_and_grad(samples, state.context)
+            optimiser = adam.step(function, state.optimiser, rate, transform)
             return state._replace(optimiser=optimiser, samples=samples)
 
         return jax.lax.fori_loop(0, count, body, state)
 
     def renew(self, objective: Objective, state: StageState) -> StageState:
-        return state
+        key = jax.random.fold_in(jax.random.fold_in(state.key, 1), state.optimiser.steps)
+        return state._replace(
+            context=objective.rebalanced(state.optimiser.theta, state.samples, state.context, key)
+        )
 
     def retry(self, objective: Objective, state: StageState) -> StageState:
         optimiser = state.optimiser
@@ -97,66 +124,134 @@ class AdamStage(Stage):
 
 
 @dataclass(frozen=True)
-class QuasiNewtonStage(Stage):
-    """SSBroyden (or SSBFGS, BFGS) on points that stay for a round and are then drawn anew."""
+class RoundStage(Stage, ABC):
+    """An optimiser that searches along lines, on points that stay for a round.
 
-    rule: str
+    The weights are those that the stage before has left.
+    """
+
     pool: int
     power: float
     floor: float
+
+    @abstractmethod
+    def blank(self, theta: Array) -> Any:
+        """A state of the optimiser in which nothing has been evaluated yet."""
+
+    @abstractmethod
+    def step(self, function: ValueAndGrad, optimiser: Any) -> Any:
+        """One step; ``failed`` where no lower point is found."""
+
+    @abstractmethod
+    def renewed(self, function: ValueAndGrad, optimiser: Any) -> Any:
+        """The same point and curvature, for another function."""
+
+    @abstractmethod
+    def forgotten(self, optimiser: Any) -> Any:
+        """The same point without the curvature collected so far."""
+
+    def start(self, objective: Objective, theta: Array, key: Array, context: Context) -> StageState:
+        samples = objective.draw(key, context)
+        if objective.causality:
+            count = samples["interior"].points.shape[0]
+            ones = jnp.ones(min(objective.causality.chunks, count), theta.dtype)
+            context = context._replace(causal=ones)
+        return StageState(self.blank(theta), samples, key, jnp.asarray(False), context)
+
+    def _moved(self, objective: Objective, state: StageState, key: Array) -> StageState:
+        """The state on new points, with the optimiser told of the new function."""
+        old = state.optimiser
+        samples = objective.draw_adaptive(
+            old.theta,
+            jax.random.fold_in(key, old.steps),
+            state.context,
+            pool=self.pool,
+            power=self.power,
+            floor=self.floor,
+        )
+        context = objective.frozen(old.theta, samples, state.context)
+        optimiser = self.renewed(objective.value_and_grad(samples, context), old)
+        return StageState(optimiser, samples, state.key, jnp.asarray(False), context)
+
+    def run(self, objective: Objective, state: StageState, count: Array) -> StageState:
+        function = objective.value_and_grad(state.samples, state.context)
+        last = state.optimiser.steps + count
+
+        def unfinished(optimiser: Any) -> Array:
+            return (optimiser.steps < last) & ~optimiser.failed
+
+        optimiser = jax.lax.while_loop(
+            unfinished, lambda o: self.step(function, o), state.optimiser
+        )
+        return state._replace(optimiser=optimiser, stuck=optimiser.failed)
+
+    def renew(self, objective: Objective, state: StageState) -> StageState:
+        return self._moved(objective, state, state.key)
+
+    def retry(self, objective: Objective, state: StageState) -> StageState:
+        """Other points, and no curvature: the first step is then short."""
+        key = jax.random.fold_in(state.key, 1)
+        moved = self._moved(objective, state, key)
+        return moved._replace(optimiser=self.forgotten(moved.optimiser), key=key)
+
+    def restart(self, objective: Objective, state: StageState) -> StageState:
+        return state._replace(optimiser=self.forgotten(state.optimiser), stuck=jnp.asarray(False))
+
+
+@dataclass(frozen=True)
+class QuasiNewtonStage(RoundStage):
+    """SSBroyden, SSBFGS or BFGS, with the whole inverse Hessian."""
+
+    rule: str
 
     @property
     def name(self) -> str:
         return self.rule
 
-    def start(self, objective: Objective, theta: Array, key: Array) -> StageState:
-        return StageState(ssbroyden.blank(theta), objective.draw(key), key, jnp.asarray(False))
+    def blank(self, theta: Array) -> ssbroyden.QuasiNewtonState:
+        return ssbroyden.blank(theta)
 
-    def _points(self, objective: Objective, theta: Array, key: Array, steps: Array) -> SampleSet:
-        return objective.draw_adaptive(
-            theta,
-            jax.random.fold_in(key, steps),
-            pool=self.pool,
-            power=self.power,
-            floor=self.floor,
-        )
+    def step(
+        self, function: ValueAndGrad, optimiser: ssbroyden.QuasiNewtonState
+    ) -> ssbroyden.QuasiNewtonState:
+        return ssbroyden.step(function, optimiser, ssbroyden.RULES[self.rule])
 
-    def run(self, objective: Objective, state: StageState, count: Array) -> StageState:
-        function = objective.value_and_grad(state.samples)
-        rule = ssbroyden.RULES[self.rule]
-        last = state.optimiser.steps + count
-
-        def unfinished(optimiser: ssbroyden.QuasiNewtonState) -> Array:
-            return (optimiser.steps < last) & ~optimiser.failed
-
-        optimiser = jax.lax.while_loop(
-            unfinished, lambda o: ssbroyden.step(function, o, rule), state.optimiser
-        )
-        return state._replace(optimiser=optimiser, stuck=optimiser.failed)
-
-    def renew(self, objective: Objective, state: StageState) -> StageState:
-        old = state.optimiser
-        samples = self._points(objective, old.theta, state.key, old.steps)
+    def renewed(
+        self, function: ValueAndGrad, optimiser: ssbroyden.QuasiNewtonState
+    ) -> ssbroyden.QuasiNewtonState:
+        old = optimiser
         H = 0.5 * (old.inverse_hessian + old.inverse_hessian.T)
         good = ssbroyden.is_positive_definite(H)
         H = jnp.where(good, H, jnp.eye(old.theta.size, dtype=H.dtype))
-        new = ssbroyden.start(objective.value_and_grad(samples), old.theta, H)
-        return state._replace(
-            optimiser=new._replace(
-                steps=old.steps, evaluations=old.evaluations, fresh=old.fresh | ~good
-            ),
-            samples=samples,
+        return ssbroyden.start(function, old.theta, H)._replace(
+            steps=old.steps, evaluations=old.evaluations, fresh=old.fresh | ~good
         )
 
-    def retry(self, objective: Objective, state: StageState) -> StageState:
-        """Other points, and the identity: its first step is short."""
-        old, key = state.optimiser, jax.random.fold_in(state.key, 1)
-        samples = self._points(objective, old.theta, key, old.steps)
-        new = ssbroyden.start(objective.value_and_grad(samples), old.theta, old.inverse_hessian)
-        new = ssbroyden.on_identity(new._replace(steps=old.steps, evaluations=old.evaluations))
-        return StageState(new, samples, key, jnp.asarray(False))
+    def forgotten(self, optimiser: ssbroyden.QuasiNewtonState) -> ssbroyden.QuasiNewtonState:
+        return ssbroyden.on_identity(optimiser)
 
-    def restart(self, objective: Objective, state: StageState) -> StageState:
-        return state._replace(
-            optimiser=ssbroyden.on_identity(state.optimiser), stuck=jnp.asarray(False)
-        )
+
+@dataclass(frozen=True)
+class LbfgsStage(RoundStage):
+    """L-BFGS with the last ``memory`` pairs, for networks too large for a matrix."""
+
+    memory: int
+
+    @property
+    def name(self) -> str:
+        return "lbfgs"
+
+    def blank(self, theta: Array) -> lbfgs.LbfgsState:
+        def nothing(theta: Array) -> tuple[Array, Array]:
+            return jnp.zeros((), theta.dtype), jnp.zeros_like(theta)
+
+        return lbfgs.start(nothing, theta, self.memory)
+
+    def step(self, function: ValueAndGrad, optimiser: lbfgs.LbfgsState) -> lbfgs.LbfgsState:
+        return lbfgs.step(function, optimiser)
+
+    def renewed(self, function: ValueAndGrad, optimiser: lbfgs.LbfgsState) -> lbfgs.LbfgsState:
+        return lbfgs.renewed(function, optimiser)
+
+    def forgotten(self, optimiser: lbfgs.LbfgsState) -> lbfgs.LbfgsState:
+        return lbfgs.forget(optimiser)

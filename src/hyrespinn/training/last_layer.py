@@ -1,0 +1,76 @@
+"""Physics-informed initialisation: the last linear layer by least squares, before any training."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from ..errors import UserError
+from ..losses.context import Context
+from ..losses.objective import Objective
+from ..losses.terms import Samples
+from ..nn.last_layer import linear_part
+
+Fit = Literal["none", "initial", "equation"]
+
+
+def fit_last_layer(
+    objective: Objective, theta: Array, context: Context, key: Array, fit: Fit
+) -> Array:
+    """The parameters with a new last layer.
+
+    ``initial``: the fields are, as well as they can be, what they are at the initial time, at
+    all times (as in PirateNet's paper). ``equation``: the weighted residuals of equation and
+    conditions, linearised in the last layer, are as small as they can be; for a linear problem
+    this is the least-squares solution itself.
+    """
+    if fit == "none":
+        return theta
+    if fit == "initial" and not objective.problem.domain.has_time:
+        raise UserError(
+            "train.last_layer=initial needs an initial condition, and this problem has no time; "
+            "use train.last_layer=equation."
+        )
+    misfit = _from_start if fit == "initial" else _from_equation
+    linear, put = linear_part(objective.assemble, theta)
+
+    def residual(values: Array) -> Array:
+        return misfit(objective, put(values), context, key)
+
+    vector = jax.jit(residual)(linear)
+    columns = jax.jit(jax.jacfwd(residual))(linear)
+    change = _least_squares(np.asarray(columns, float), -np.asarray(vector, float), theta.dtype)
+    return put(linear + jnp.asarray(change, theta.dtype))
+
+
+def _least_squares(matrix: np.ndarray, right: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The smallest solution; directions below the precision of the columns are left alone."""
+    cut = max(1e-7, 100 * float(np.finfo(dtype).eps))
+    return np.linalg.lstsq(matrix, right, rcond=cut)[0]
+
+
+def _from_start(objective: Objective, theta: Array, context: Context, key: Array) -> Array:
+    """How far the fields are, at any time, from what they are at the initial time."""
+    samples = objective.draw(key, context)
+    points = samples["interior"].points
+    window = context.window
+    begin = objective.problem.domain.bounds[0][0] if window is None else window.start
+    values = objective.solution(theta, context)(points)
+    at_start = Samples(points.at[:, 0].set(begin))
+    return jnp.concatenate(
+        [
+            values[:, i] - objective.start_value(name, at_start, context)
+            for i, name in enumerate(objective.problem.fields)
+        ]
+    )
+
+
+def _from_equation(objective: Objective, theta: Array, context: Context, key: Array) -> Array:
+    vectors = objective.residuals(theta, objective.draw(key, context), context)
+    return jnp.concatenate(
+        [jnp.sqrt(context.weights[name] / v.size) * v for name, v in vectors.items()]
+    )

@@ -1,0 +1,209 @@
+"""Time in windows: where they are, how one begins where the last ended, and what comes of them."""
+
+from __future__ import annotations
+
+import json
+
+import hyrespinn as hp
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hyrespinn.derivatives import closure, coordinates, propagate
+from hyrespinn.errors import UserError
+from hyrespinn.geometry.sampling import uniform
+from hyrespinn.losses.context import first_window, next_window
+from hyrespinn.losses.objective import Objective
+from hyrespinn.losses.terms import Counts, Weights
+from hyrespinn.nn.window import InWindow
+from hyrespinn.problems.problem import anatomy
+from hyrespinn.training import loop
+from hyrespinn.training.windows import stretches
+
+from helpers import TINY, Heat
+
+SETTINGS = {**TINY, "train.ssbroyden_steps": 0, "train.adam_rate": 1e-2, "train.windows": 3}
+KEY = jax.random.key(1)
+
+
+def test_equal_windows_and_their_overshoot():
+    found = stretches((0.0, 3.0), 3, overshoot=0.1)
+    assert [(w.start, w.end) for w in found] == [(0, 1), (1, 2), (2, 3)]
+    np.testing.assert_allclose([w.length for w in found], [1.1, 1.1, 1.0])
+
+
+def test_windows_with_given_ends():
+    found = stretches((0.0, 1.0), 1, [0.1, 0.4, 1.0])
+    assert [(w.start, w.end) for w in found] == [(0, 0.1), (0.1, 0.4), (0.4, 1)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0,), "train.windows"),
+        ((2, [0.5, 0.9]), "end of time"),
+        ((1, [0.5, 0.5, 1.0]), "rise"),
+        ((3, [0.5, 1.0]), "leave one out"),
+        ((2, None, -0.1), "overshoot"),
+    ],
+)
+def test_bad_windows_are_explained(arguments, message):
+    with pytest.raises(UserError, match=message):
+        stretches((0.0, 1.0), *arguments)
+
+
+@pytest.mark.usefixtures("x64")
+def test_a_network_in_a_window_is_the_network_in_its_own_time():
+    """By the chain rule every derivative in time is multiplied by (whole / window)."""
+    network = lambda x: jnp.sin(3 * x[..., :1]) * x[..., 1:] ** 2  # noqa: E731
+    inside = InWindow(network, jnp.asarray(0.5), jnp.asarray(0.2), (0.0, 2.0))
+    x = jnp.asarray([[0.5, 1.0], [0.6, 2.0], [0.7, -1.0]])
+    own = (x[:, :1] - 0.5) * 10
+    np.testing.assert_allclose(inside(x), jnp.sin(3 * own) * x[:, 1:] ** 2, atol=1e-12)
+    series = propagate(inside, coordinates(x, closure([(2, 1)], 2)))
+    expected = -((3 * 10) ** 2) * jnp.sin(3 * own) * 2 * x[:, 1:]
+    np.testing.assert_allclose(series[(2, 1)], expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.usefixtures("x64")
+def test_the_next_window_begins_where_the_last_ended():
+    problem = hp.problems.problem_named("wave-1d")()
+    network = lambda theta: lambda x: theta[0] * jnp.sin(x[..., :1] + x[..., 1:])  # noqa: E731
+    made = Objective(
+        problem, anatomy(problem), network, counts=Counts(16, 8, 4), weights=Weights(),
+        sampler=uniform, dtype=jnp.dtype("float64"), exact=False,
+    )  # fmt: skip
+    begin, end = problem.domain.bounds[0]
+    whole = end - begin
+    start, length = begin + 0.25 * whole, 0.25 * whole
+    first = first_window(jnp.ones(1), begin, length)
+    given = made.draw(KEY, made.context(first))
+    own = made.draw(KEY)
+    for name in given:
+        if name.startswith("initial"):
+            alone = made.residuals(jnp.ones(1), own)[name]
+            same = made.residuals(jnp.ones(1), given, made.context(first))[name]
+            # The value of the condition is the problem's own; only the slope sees the window.
+            if not name.endswith("_t"):
+                np.testing.assert_allclose(alone, same, atol=1e-12)
+    second = made.context(next_window(first, 2 * jnp.ones(1), start, length))
+    samples = made.draw(KEY, second)
+    t = samples["interior"].points[:, 0]
+    assert (t >= start).all()
+    assert (t <= start + length).all()
+    x = samples["initial"].points
+    np.testing.assert_allclose(x[:, 0], start)
+    # The last network saw the first window as all of its time: its own time is (t−begin)·4.
+    local = begin + (x[:, 0] - begin) * 4
+    np.testing.assert_allclose(samples["initial"].data, 2 * np.sin(local + x[:, 1]), atol=1e-9)
+    x = samples["initial_t"].points
+    local = begin + (x[:, 0] - begin) * 4
+    slope = samples["initial_t"].data
+    np.testing.assert_allclose(slope, 4 * 2 * np.cos(local + x[:, 1]), atol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def marched(tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "marched"
+    settings = {**SETTINGS, "train.adam_steps": 400}
+    return hp.solve(Heat(), settings=settings, progress=False, out=out, seed=2), out
+
+
+def test_one_solution_spans_all_windows(marched):
+    solution, out = marched
+    assert len(solution.windows) == len(solution.model) == 3
+    x = np.linspace(0, 1, 7)
+    edge = solution.windows[0][1]
+    before, after = solution(t=edge, x=x), solution(t=np.nextafter(edge, 1), x=x)
+    assert np.abs(before - after).max() < 0.1 * np.abs(before).max()  # trained to begin there
+    h = 1e-5
+    slope = solution.derivative("t", t=0.5, x=x)
+    differences = (solution(t=0.5 + h, x=x) - solution(t=0.5 - h, x=x)) / (2 * h)
+    np.testing.assert_allclose(slope, differences, rtol=1e-5, atol=1e-7)
+    loaded = hp.Solution.load(out / "solution.hyres", problem=Heat())
+    t = np.linspace(0, 1, 11)[:, None]
+    np.testing.assert_array_equal(loaded(t=t, x=x), solution(t=t, x=x))
+
+
+def test_every_window_is_recorded(marched):
+    _, out = marched
+    result = json.loads((out / "result.json").read_text())
+    assert [round(w["end"], 6) for w in result["windows"]] == [0.333333, 0.666667, 1.0]
+    assert all(w["steps"] == 400 and 0 < w["phi_beta_1"] < 1 for w in result["windows"])
+    assert all(np.isfinite(w["rel_l2_u"]) for w in result["windows"])
+    assert result["steps"] == 1200
+    rows = (out / "history.csv").read_text().splitlines()
+    column = rows[0].split(",").index("window")
+    assert [row.split(",")[column] for row in rows[1:]] == [k for k in "123" for _ in range(4)]
+
+
+def test_windows_are_compiled_once(monkeypatch):
+    """After the first window nothing is compiled any more."""
+    seen = []
+    record = loop.Trainer._record
+
+    def watched(self, stage, state, measure):
+        record(self, stage, state, measure)
+        seen.append((self.progress.window, self.clock.compilation))
+
+    monkeypatch.setattr(loop.Trainer, "_record", watched)
+    settings = {**SETTINGS, "train.ssbroyden_steps": 4, "train.last_layer": "initial"}
+    hp.solve(Heat(), settings=settings, progress=False)
+    assert [w for w, _ in seen] == [0, 0, 1, 1, 2, 2]
+    assert len({seconds for _, seconds in seen[1:]}) == 1
+
+
+def test_a_warm_start_takes_the_last_network(marched):
+    warm = hp.solve(
+        Heat(),
+        settings={**SETTINGS, "train.adam_steps": 400, "train.window_start": "warm"},
+        progress=False,
+        seed=2,
+    )
+    cold, _ = marched
+    same, other = (
+        [
+            np.array_equal(a, b)
+            for a, b in zip(*(jax.tree.leaves(s.model[k]) for s in (warm, cold)), strict=True)
+        ]
+        for k in (0, 1)
+    )
+    assert all(same)
+    assert not all(other)
+
+
+def test_a_stopped_march_resumes_to_the_same_bits(tmp_path):
+    """Stopped in the second window, resumed: the third begins from the same parameters."""
+    limit = {"count": 0}
+    stop = loop.Trainer._should_stop
+
+    def early(self, stage):
+        limit["count"] += 1
+        stop(self, stage)
+        if limit["count"] == 3:  # in the middle of window 2
+            self._finish("interrupted", "stopped by the test")
+
+    settings = {**SETTINGS, "train.balance": "gradient-norm", "train.balance_every": 20}
+    whole = hp.solve(Heat(), settings=settings, progress=False, seed=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop.Trainer, "_should_stop", early)
+        part = hp.solve(Heat(), settings=settings, progress=False, seed=2, out=tmp_path / "run")
+    assert part.result["status"] == "interrupted"
+    assert len(part.windows) == 2
+    assert part.result["rel_l2"] is None  # the last window has no solution yet
+    assert np.isnan(part(t=0.9, x=0.5))
+    assert np.isfinite(part(t=0.5, x=0.5))
+    again = hp.resume(tmp_path / "run", progress=False)
+    assert again.result["status"] == "completed"
+    assert again.result["steps"] == whole.result["steps"]
+    for a, b in zip(jax.tree.leaves(whole.model), jax.tree.leaves(again.model), strict=True):
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+    assert [w["steps"] for w in again.result["windows"]] == [40, 40, 40]
+
+
+def test_no_time_no_windows():
+    with pytest.raises(UserError, match="no time"):
+        hp.solve(
+            hp.problems.problem_named("poisson-2d")(),
+            settings={"train.windows": 2}, progress=False, preset="smoke",
+        )  # fmt: skip
