@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from . import problems
 from .errors import UserError
+from .experiments.presets import match_parameters
 from .experiments.solve import resume, solve
 from .geometry import Annulus, Box, Disk, Domain, TimeBox
 from .nn import HyResPINNConfig
@@ -47,6 +48,7 @@ __all__ = [
     "Solution",
     "TimeBox",
     "UserError",
+    "match_parameters",
     "problems",
     "register",
     "resume",

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from .. import nn
 from ..errors import UserError, unknown
-from ..nn import HyResPINNConfig, Inputs, match_parameters, model_named
+from ..nn import HyResPINNConfig, Inputs, model_named
 from ..problems.problem import Problem, anatomy
 from ..solution import inputs_of
 from .config import RunConfig, TrainConfig
@@ -56,8 +57,21 @@ def _sized(problem: Problem, model: str, base: HyResPINNConfig) -> Any:
     """The HyResPINN of a preset, or another model with as many parameters."""
     if model == "hyrespinn":
         return base
-    inputs = _inputs(problem)
-    return match_parameters(model_named(model)(), base.count(inputs), inputs)
+    return match_parameters(model_named(model)(), base.count(_inputs(problem)), problem)
+
+
+def match_parameters(settings: Any, target: int, problem: Problem) -> Any:
+    """The settings with the width that gives about ``target`` parameters on a problem.
+
+    Within 2 % of 10,000 or more, within 5 % below; where no width alone comes as close, one finer
+    setting is tuned too (see ``docs/models.md``).
+
+    >>> import hyrespinn as hp
+    >>> from hyrespinn.nn import PINNConfig
+    >>> hp.match_parameters(PINNConfig(depth=5), 17_000, hp.problems.AllenCahnDirichlet()).width
+    64
+    """
+    return nn.match_parameters(settings, target, _inputs(problem))
 
 
 PRESETS: dict[str, Callable[[Problem, str], Settings]] = {

@@ -66,5 +66,7 @@ def trained_shapes(model: Any) -> list[tuple[int, ...]]:
     return [
         leaf.shape
         for leaf in leaves
-        if not _is_fixed(leaf) and hasattr(leaf, "shape") and jnp.issubdtype(leaf.dtype, jnp.inexact)
+        if not _is_fixed(leaf)
+        and hasattr(leaf, "shape")
+        and jnp.issubdtype(leaf.dtype, jnp.inexact)
     ]
