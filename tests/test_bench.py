@@ -7,11 +7,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import hyrespinn as hp
+import jax
 import numpy as np
 import pytest
 from hyrespinn import cli
 from hyrespinn.errors import UserError
-from hyrespinn.experiments import bench as module
+from hyrespinn.experiments import bench_plan as module
 from hyrespinn.experiments.bench import PAPER_PROBLEMS, Bench, BenchRequest, bench
 from hyrespinn.experiments.bench_table import (
     Cell,
@@ -171,7 +172,7 @@ def solver(monkeypatch):
     stand_in = Solver()
     monkeypatch.setattr(module, "solve_configured", stand_in)
     monkeypatch.setattr(
-        module.jax, "clear_caches", lambda: stand_in.cleared_after.append(len(stand_in.ran))
+        jax, "clear_caches", lambda: stand_in.cleared_after.append(len(stand_in.ran))
     )
     return stand_in
 
@@ -374,3 +375,26 @@ def test_a_real_bench_stops_goes_on_and_is_kept(tmp_path, monkeypatch):
     again = bench(request, tmp_path, lambda line: None)
     assert again.cells.keys() == found.cells.keys()
     assert [p.stat().st_mtime_ns for p in held] == before
+
+
+def test_two_cells_at_once(tmp_path):
+    """In processes of their own, each on one core; the figures are those of a single process."""
+    few = {"train.adam_steps": 3, "train.ssbroyden_steps": 0, "train.points": 16, "model.width": 4}
+    request = BenchRequest(["heat-1d"], ["pinn"], [0, 1], settings=few, jobs=2)
+    found = bench(request, tmp_path / "two", lambda line: None)
+    assert [cell.status for cell in found.cells.values()] == ["completed"] * 2
+    environment = json.loads((tmp_path / "two/heat-1d/pinn-seed0/environment.json").read_text())
+    assert environment["machine"]["cores"] == 1
+    alone = hp.solve(
+        hp.problems.Heat1D(), model="pinn", preset="smoke", settings=few, progress=False
+    )
+    np.testing.assert_allclose(
+        found.cells["heat-1d", "pinn", 0].rel_l2["u"], alone.result["rel_l2"]["u"], rtol=1e-9
+    )
+    with pytest.raises(UserError, match="made with jobs 2"):
+        bench(BenchRequest(["heat-1d"], ["pinn"], [0], settings=few), tmp_path / "two")
+
+
+def test_more_jobs_than_cores_are_refused(solver, tmp_path):
+    with pytest.raises(UserError, match="number of jobs"):
+        bench(BenchRequest(["heat-1d"], ["pinn"], jobs=1000), tmp_path, lambda line: None)

@@ -108,6 +108,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="applied to the problems and models that have the key",
     )  # fmt: skip
     compare.add_argument("--out", type=Path, help="the directory to create or to go on with")
+    compare.add_argument("--jobs", type=int, default=1, help="cells at once, each on one core")
     compare.add_argument("--verbose", action="store_true", help="the progress of every run too")
     compare.add_argument("--show", type=Path, metavar="DIR", help="print its tables; run nothing")
     compare.set_defaults(command=bench_command)
@@ -269,6 +270,7 @@ def bench_command(options: Any) -> int:
         precision=options.precision,
         settings=parse_assignments(options.set),
         max_seconds=options.max_seconds,
+        jobs=options.jobs,
     )
     out = options.out or default_directory(request)
     found = bench(request, out, _say, verbose=options.verbose)

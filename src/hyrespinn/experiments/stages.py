@@ -37,7 +37,7 @@ def _stages(train: TrainConfig, adam_steps: int, round_steps: int, part: int | N
         stages.append(
             AdamStage(
                 steps=adam_steps,
-                chunk=100,
+                chunk=min(200, max(100, adam_steps // 100)),
                 round_steps=train.balance_every if follows else adam_steps,
                 part=part,
                 rule=train.adam_rule,

@@ -1,4 +1,4 @@
-"""How a training went: losses, error and gates against steps."""
+"""How a training went: losses, error, gates and weights against steps."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ GATE_LABELS = {"alpha": "RBF share", "beta": "block strength"}
 def plot_history(
     rows: Sequence[Mapping[str, Any]], title: str = "", path: str | Path | None = None
 ) -> Figure:
-    """Three panels where there is something to show: losses, error, gates."""
+    """A panel for losses, error, gates and weights, each where there is something to show."""
     names = list(rows[0])
     groups = {
         "loss": [n for n in names if n.startswith("loss_") and _positive(rows, n)],
         "relative error": [n for n in names if n.startswith("rel_l2_")],
         "gate": [n for n in names if n.startswith(("phi_", "alpha_"))],
+        "weight": [n for n in names if _is_weight(n) and _positive(rows, n)],
     }
     shown = {label: columns for label, columns in groups.items() if columns}
     figure = Figure(figsize=(4.4 * len(shown) + 0.4, 3.4), layout="constrained")
@@ -44,6 +45,10 @@ def plot_history(
     return figure
 
 
+def _is_weight(column: str) -> bool:
+    return column.startswith("weight_") or column == "causal"
+
+
 def _positive(rows: Sequence[Mapping[str, Any]], column: str) -> bool:
     return any(row[column] > 0 for row in rows)
 
@@ -54,10 +59,15 @@ def _label(column: str) -> str:
     if column.startswith("phi_"):
         _, gate, block = column.split("_")
         return f"{GATE_LABELS[gate]}, block {block}"
-    return column.removeprefix("loss_").removeprefix("rel_l2_")
+    for prefix in ("loss_", "rel_l2_", "weight_"):
+        column = column.removeprefix(prefix)
+    return "smallest causal weight" if column == "causal" else column
 
 
 def _mark_stages(ax: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+    """A line where a stage ends, a darker one where a window of time does."""
     for before, after in pairwise(rows):
-        if before["stage"] != after["stage"]:
+        if before.get("window") != after.get("window"):
+            ax.axvline(before["step"], color="0.4", linewidth=0.8, zorder=0)
+        elif before["stage"] != after["stage"]:
             ax.axvline(before["step"], color="0.7", linewidth=0.8, zorder=0)

@@ -17,6 +17,11 @@ from ..nn.last_layer import linear_part
 
 Fit = Literal["none", "initial", "equation"]
 
+# Directions weaker than this, relative to the strongest, are left alone. Features are nearly
+# dependent, so they could fit a little more, with weights so large that the first steps of
+# training would throw everything about.
+CUT = 1e-3
+
 
 def fit_last_layer(
     objective: Objective, theta: Array, context: Context, key: Array, fit: Fit
@@ -43,14 +48,8 @@ def fit_last_layer(
 
     vector = jax.jit(residual)(linear)
     columns = jax.jit(jax.jacfwd(residual))(linear)
-    change = _least_squares(np.asarray(columns, float), -np.asarray(vector, float), theta.dtype)
+    change = np.linalg.lstsq(np.asarray(columns, float), -np.asarray(vector, float), rcond=CUT)[0]
     return put(linear + jnp.asarray(change, theta.dtype))
-
-
-def _least_squares(matrix: np.ndarray, right: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The smallest solution; directions below the precision of the columns are left alone."""
-    cut = max(1e-7, 100 * float(np.finfo(dtype).eps))
-    return np.linalg.lstsq(matrix, right, rcond=cut)[0]
 
 
 def _from_start(objective: Objective, theta: Array, context: Context, key: Array) -> Array:

@@ -1,0 +1,208 @@
+"""What a benchmark is to run: its request, its cells, and where each of them is kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..errors import UserError, unknown
+from ..nn import MODELS
+from ..problems.problem import Problem, derived_derivatives
+from .bench_table import Cell
+from .config import RunConfig, settings, with_settings
+from .loading import load_problem
+from .presets import configure
+from .run_directory import RunDirectory
+from .solve import resume, solve_configured
+
+T = TypeVar("T")
+
+PAPER_PROBLEMS = (
+    "allen-cahn-dirichlet",
+    "allen-cahn-periodic",
+    "darcy-2d-dirichlet",
+    "darcy-2d-neumann",
+    "darcy-3d-dirichlet",
+    "darcy-3d-neumann",
+    "darcy-five-strip",
+    "kuramoto-sivashinsky",
+    "korteweg-de-vries",
+    "grey-scott",
+)
+"""The problems of the paper's Table 1, in its order."""
+
+
+@dataclass(frozen=True)
+class BenchRequest:
+    """What to compare. ``settings`` go to the problems and models that have the key.
+
+    ``jobs`` cells run at once, each on one core.
+    """
+
+    problems: Sequence[str] = PAPER_PROBLEMS
+    models: Sequence[str] = tuple(MODELS)
+    seeds: Sequence[int] = (0,)
+    preset: str = "smoke"
+    precision: str = "float64"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    max_seconds: float | None = None
+    jobs: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **dataclasses.asdict(self),
+            "settings": {key: str(value) for key, value in self.settings.items()},
+        }
+
+    def differences(self, other: BenchRequest) -> list[str]:
+        """Why the cells of the two cannot stand in one table: all but problems, models, seeds."""
+        mine, its = self.to_json(), other.to_json()
+        return [
+            f"{name} {mine[name]!r}, not {its[name]!r}"
+            for name in ("preset", "precision", "settings", "max_seconds", "jobs")
+            if mine[name] != its[name]
+        ]
+
+    def joined(self, other: BenchRequest) -> BenchRequest:
+        """The same with the problems, models and seeds of both."""
+        return dataclasses.replace(
+            self,
+            problems=_unique((*self.problems, *other.problems)),
+            models=_unique((*self.models, *other.models)),
+            seeds=_unique((*self.seeds, *other.seeds)),
+        )
+
+
+def _unique(items: Iterable[T]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(items))
+
+
+@dataclass(frozen=True)
+class Task:
+    """A cell to run, and where."""
+
+    config: RunConfig
+    path: Path
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return self.config.problem.name, self.config.model, self.config.seed
+
+    def finished(self) -> dict[str, Any] | None:
+        """The result of an earlier run that is over; a run of other settings is refused."""
+        run = RunDirectory(self.path)
+        if run.config.is_file():
+            try:
+                held = json.loads(run.config.read_text())
+            except json.JSONDecodeError as error:
+                raise UserError(f"{run.config} is damaged: {error}.") from error
+            if _comparable(held) != _comparable(self.config.to_json()):
+                raise UserError(
+                    f"{self.path} holds a run of other settings than this bench asks for, perhaps "
+                    "of another version of the package. Choose another --out, or remove it."
+                )
+        result = run.read_result()
+        return None if result is None or result["status"] == "interrupted" else result
+
+    def run(self, progress: bool) -> Mapping[str, Any]:
+        """Solve it, or go on from its last checkpoint."""
+        directory = RunDirectory(self.path)
+        if directory.state.exists():
+            return resume(self.path, progress=progress).result
+        if self.path.exists():
+            directory.discard_if_empty()  # it was killed before its first checkpoint
+        return solve_configured(self.config, self.path, progress=progress).result
+
+    def cell(self, result: Mapping[str, Any]) -> Cell:
+        problem, model, seed = self.key
+        figures = ("n_params", "steps", "seconds", "steps_per_second", "rel_l2", "rel_l2_initial")
+        return Cell(
+            problem,
+            model,
+            seed,
+            result["status"],
+            result["message"],
+            fields=self.config.problem.fields,
+            derived=derived_derivatives(self.config.problem)[1],
+            **{name: result[name] for name in figures},
+        )
+
+    def failed(self, error: Exception) -> Cell:
+        kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+        return Cell(*self.key, status="failed", message=f"{kind}{error}")
+
+
+def _comparable(config: Mapping[str, Any]) -> Any:
+    """As read from JSON, without texts for people, in which a function has another address."""
+    return json.loads(json.dumps({k: v for k, v in config.items() if k != "problem_values"}))
+
+
+def attempt(task: Task, verbose: bool = False) -> tuple[Cell | None, int | None]:
+    """Run a cell; whatever goes wrong in it is written down, and only a signal stops the bench."""
+    try:
+        result = task.run(verbose)
+    except KeyboardInterrupt:
+        return None, 2
+    except Exception as error:
+        return task.failed(error), None
+    stopped = result["status"] == "interrupted"
+    return task.cell(result), int(result.get("signal", 2)) if stopped else None
+
+
+def plan(request: BenchRequest, path: Path) -> list[Task]:
+    """Every cell of a request with its configuration; any mistake in it is found here.
+
+    >>> tasks = plan(BenchRequest(["heat-1d"], ["pinn"], seeds=[0, 1]), Path("out"))
+    >>> [task.path.as_posix() for task in tasks]
+    ['out/heat-1d/pinn-seed0', 'out/heat-1d/pinn-seed1']
+    """
+    for what in ("problems", "models", "seeds"):
+        if not getattr(request, what):
+            raise UserError(f"A bench needs at least one of its {what}, and was given none.")
+    known: set[str] = set()
+    tasks = []
+    for problem in _problems(request.problems):
+        for model in _unique(request.models):
+            for seed in _unique(request.seeds):
+                config, keys = _configured(request, problem, model, seed)
+                known |= keys
+                tasks.append(Task(config, path / problem.name / f"{model}-seed{seed}"))
+    if not (path / "bench.json").exists():  # else further models may well lack a key of the first
+        for key in request.settings:
+            if key not in known:
+                raise unknown("setting", key, known)
+    return tasks
+
+
+def _problems(texts: Sequence[str]) -> list[Problem]:
+    by_name: dict[str, tuple[str, Problem]] = {}
+    for text in _unique(texts):
+        problem = load_problem(text)
+        if problem.name in by_name:
+            raise UserError(
+                f"{by_name[problem.name][0]} and {text} are both called {problem.name}; a bench "
+                "takes one of a name."
+            )
+        by_name[problem.name] = text, problem
+    return [problem for _, problem in by_name.values()]
+
+
+def _configured(
+    request: BenchRequest, problem: Problem, model: str, seed: int
+) -> tuple[RunConfig, set[str]]:
+    """The configuration with the settings that the problem and the model have, and all keys."""
+    config = configure(
+        problem,
+        model=model,
+        preset=request.preset,
+        seed=seed,
+        precision=request.precision,
+        max_seconds=request.max_seconds,
+    )
+    keys = set(settings(config))
+    chosen = {key: value for key, value in request.settings.items() if key in keys}
+    return with_settings(config, chosen), keys
