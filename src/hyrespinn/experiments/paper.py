@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..errors import UserError
 from ..nn import (
     ExpertPINNConfig,
     HyResPINNConfig,
@@ -143,6 +144,11 @@ FACTOR_MEAN = {"kuramoto-sivashinsky": 0.5, "grey-scott": 0.5}
 def paper_model(problem: str, model: str, inputs: Inputs) -> Any:
     """The settings of a model for a problem, with the paper's number of parameters."""
     sizes = SIZES.get(problem, SMALL)
+    if model not in sizes.settings:
+        raise UserError(
+            f"The paper has no {model}; the paper preset knows {', '.join(sizes.settings)}. Use "
+            "another preset, or add its sizes to experiments/paper.py."
+        )
     settings = replace(
         sizes.settings[model],
         fourier_scale=FOURIER_SCALE.get(problem, 1.0),

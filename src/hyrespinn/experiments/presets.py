@@ -54,10 +54,16 @@ def _inputs(problem: Problem) -> Inputs:
 
 
 def _sized(problem: Problem, model: str, base: HyResPINNConfig) -> Any:
-    """The HyResPINN of a preset, or another model with as many parameters."""
+    """The HyResPINN of a preset, or another model with as many parameters.
+
+    A model of one's own that does not say how many it has keeps its own size.
+    """
     if model == "hyrespinn":
         return base
-    return match_parameters(model_named(model)(), base.count(_inputs(problem)), problem)
+    settings = model_named(model)()
+    if not hasattr(settings, "count"):
+        return settings
+    return match_parameters(settings, base.count(_inputs(problem)), problem)
 
 
 def match_parameters(settings: Any, target: int, problem: Problem) -> Any:
