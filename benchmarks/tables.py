@@ -10,6 +10,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from hyrespinn.experiments.bench import Bench
+from hyrespinn.experiments.bench_table import problem_grid, summary_grid
+
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -102,7 +105,20 @@ def smoke() -> str:
     return "\n".join(lines)
 
 
+def comparison() -> str:
+    bench = Bench.open(RESULTS / "bench-allen-cahn-dirichlet")
+    cells, models = bench.cells.values(), bench.request.models
+    return problem_grid(cells, "allen-cahn-dirichlet", models).markdown()
+
+
+def smoke_bench() -> str:
+    bench = Bench.open(RESULTS / "bench-smoke")
+    return summary_grid(bench.cells.values(), bench.request.models).markdown()
+
+
 TABLES = {
+    "comparison": comparison,
+    "smoke-bench": smoke_bench,
     "allen-cahn": allen_cahn,
     "engine": engine,
     "printed-start": printed_start,

@@ -331,7 +331,7 @@ def test_mistakes_are_found_before_anything_runs(
 def test_exit_codes(solver, tmp_path, capsys, end, code):
     solver.ends["pinn", 0] = end
     out = str(tmp_path / "out")
-    call = ["bench", "heat-1d", "--models", "pinn", "hyrespinn", "--out", out]
+    call = ["bench", "heat-1d", "--models", "pinn", "hyrespinn", "--jobs", "1", "--out", out]
     assert cli.main(call) == code
     printed = capsys.readouterr()
     assert ("heat-1d, pinn, seed 0" in printed.err) == (code in (1, 3))
@@ -342,7 +342,7 @@ def test_exit_codes(solver, tmp_path, capsys, end, code):
 
 def test_the_default_directory_goes_on_or_takes_the_next_number(solver, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    call = ["bench", "heat-1d", "--models", "pinn"]
+    call = ["bench", "heat-1d", "--models", "pinn", "--jobs", "1"]
     for extra in ([], ["--seeds", "1"], ["--set", "train.points=64"], ["--seeds", "0"]):
         assert cli.main([*call, *extra]) == 0
     runs = {p.parent.parent.relative_to(tmp_path / "runs"): p for p in tmp_path.glob("runs/*/*/*")}

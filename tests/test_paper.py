@@ -84,13 +84,13 @@ def test_all_models_of_a_preset_have_one_size(preset):
 def test_windows_weights_causality_and_fitted_layer_run_together():
     """The periodic Allen–Cahn equation as the paper trains it, but in windows, small and short."""
     few = {
-        "model.width": 8, "model.centers": 6, "model.blocks": 1, "train.adam_steps": 6,
-        "train.windows": 2, "train.points": 64, "train.adam_points": 64,
-        "train.initial_points": 32, "train.balance_every": 3,
+        "model.width": 8, "model.blocks": 1, "train.adam_steps": 6, "train.windows": 2,
+        "train.points": 64, "train.adam_points": 64, "train.initial_points": 32,
+        "train.balance_every": 3,
     }  # fmt: skip
     solution = hp.solve(
-        hp.problems.problem_named("allen-cahn-periodic")(), preset="paper", precision="float32",
-        settings=few, progress=False, reference=False,
+        hp.problems.problem_named("allen-cahn-periodic")(), model="piratenet", preset="paper",
+        precision="float32", settings=few, progress=False, reference=False,
     )  # fmt: skip
     assert solution.result["status"] == "completed"
     one, two = solution.result["windows"]

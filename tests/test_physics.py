@@ -102,7 +102,10 @@ def test_another_function_does_not(name):
                 assert np.abs(vector).max() > 1e-3 or "periodic" in term.name
 
 
-@pytest.mark.parametrize("name", list(PROBLEMS))
+LONG = {"grey-scott": pytest.mark.slow}  # its reference takes the better part of a minute
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=LONG.get(n, ())) for n in PROBLEMS])
 def test_every_problem_is_complete(name):
     """A description, a reference of its own fields on its test grid, and a derivable residual."""
     problem = PROBLEMS[name]()

@@ -57,7 +57,9 @@ def test_importing_and_solving_change_no_global_setting(plain):
 
 
 def test_float32_by_choice():
-    single = solve(precision="float32", settings={"train.ssbroyden_steps": 10})
+    single = solve(
+        precision="float32", settings={"train.adam_steps": 0, "train.ssbroyden_steps": 10}
+    )
     assert single.result["precision"] == "float32"
     assert all(leaf.dtype == np.float32 for leaf in parameters(single))
 
@@ -114,7 +116,7 @@ def test_one_point_in_a_batch_is_enough():
     assert np.isfinite(result["losses"]["total"])
 
 
-@pytest.mark.parametrize("rule", ["bfgs", "ssbfgs"])
+@pytest.mark.parametrize("rule", ["bfgs", "ssbfgs", "lbfgs"])
 def test_the_other_quasi_newton_rules_train_too(rule):
     result = solve(settings={"train.quasi_newton": rule}).result
     assert result["rel_l2"]["u"] < 0.2
@@ -126,3 +128,9 @@ def test_a_fixed_set_of_points_trains_too():
     assert result["status"] == "completed"
     assert result["rel_l2"]["u"] < 0.1
     assert result["rel_l2"]["u"] < 0.2 * result["rel_l2_initial"]["u"]
+
+
+def test_soap_trains_too():
+    settings = {"train.adam_rule": "soap", "train.ssbroyden_steps": 0, "train.adam_steps": 100}
+    result = solve(settings={**settings, "train.adam_rate": 1e-2}).result
+    assert result["rel_l2"]["u"] < 0.5 * result["rel_l2_initial"]["u"]

@@ -15,6 +15,7 @@ from rich.table import Table
 from . import __version__
 from .errors import UserError
 from .experiments.bench import PAPER_PROBLEMS, Bench, BenchRequest, bench, default_directory
+from .experiments.bench_jobs import default_jobs
 from .experiments.config import RunConfig, parse_assignments, settings, with_settings
 from .experiments.loading import load_problem
 from .experiments.predict import predict_file
@@ -108,7 +109,9 @@ def build_parser() -> argparse.ArgumentParser:
         help="applied to the problems and models that have the key",
     )  # fmt: skip
     compare.add_argument("--out", type=Path, help="the directory to create or to go on with")
-    compare.add_argument("--jobs", type=int, default=1, help="cells at once, each on one core")
+    compare.add_argument(
+        "--jobs", type=int, help="cells at once, each on one core (default: up to 4; 1 with a GPU)"
+    )
     compare.add_argument("--verbose", action="store_true", help="the progress of every run too")
     compare.add_argument("--show", type=Path, metavar="DIR", help="print its tables; run nothing")
     compare.set_defaults(command=bench_command)
@@ -270,7 +273,7 @@ def bench_command(options: Any) -> int:
         precision=options.precision,
         settings=parse_assignments(options.set),
         max_seconds=options.max_seconds,
-        jobs=options.jobs,
+        jobs=default_jobs() if options.jobs is None else options.jobs,
     )
     out = options.out or default_directory(request)
     found = bench(request, out, _say, verbose=options.verbose)

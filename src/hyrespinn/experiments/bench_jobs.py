@@ -37,6 +37,14 @@ def _cores() -> list[int]:
     return sorted(affinity(0)) if affinity else list(range(os.cpu_count() or 1))
 
 
+def default_jobs() -> int:
+    """A cell for each core, up to four, for compilation keeps one core busy and no more.
+
+    With a GPU, one: cells would share its memory.
+    """
+    return min(4, len(_cores())) if jax.default_backend() == "cpu" else 1
+
+
 def _in_sequence(tasks: Sequence[Task], verbose: bool) -> Iterator[Outcome]:
     before: tuple[str, str] | None = None
     for task in tasks:

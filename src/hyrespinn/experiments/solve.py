@@ -178,7 +178,7 @@ class Session:
                 monitor=monitor,
                 windows=self.windows,
                 warm=config.train.window_start == "warm",
-                prepare=self._prepare(objective, key),
+                prepare=self._prepare(objective, jax.random.fold_in(key, 2)),
                 interrupted=interrupt.requested,
                 checkpoint_seconds=config.train.checkpoint_seconds,
             )
@@ -201,15 +201,14 @@ class Session:
         time = domain.bounds[0]
         return stretches(time, train.windows, train.window_ends, train.window_overshoot)
 
-    def _prepare(self, objective: Objective, key: Array) -> Callable[[Array, Context], Array]:
-        """The last layer by least squares, at the beginning of every window."""
-
-        def prepare(theta: Array, context: Context) -> Array:
-            with self.clock.measure("training"):
-                fit = self.config.train.last_layer
-                return fit_last_layer(objective, theta, context, jax.random.fold_in(key, 2), fit)
-
-        return prepare
+    def _prepare(
+        self, objective: Objective, key: Array
+    ) -> Callable[[Array, Context], Array] | None:
+        """The last layer by least squares, at the beginning of every window, where that is asked."""
+        fit = self.config.train.last_layer
+        if fit == "none":
+            return None
+        return lambda theta, context: fit_last_layer(objective, theta, context, key, fit)
 
     def _model(self, key: Array) -> tuple[Array, Callable[[Array], Any]]:
         config = self.config
@@ -271,7 +270,7 @@ class Session:
         )
         self.clock.training = meta["seconds"]["training"]
         self.clock.compilation = meta["seconds"]["compilation"]
-        trainer.losses = meta["losses"]
+        trainer.losses, trainer.row = meta["losses"], meta["row"]
         trainer.message = "" if progress.done is None else meta["message"]
         trainer.finished = [WindowOutcome(**window) for window in meta["finished"]]
         return load_state(self.directory.state, template), progress, earlier
@@ -295,7 +294,8 @@ class Session:
         if self.reference is not None or self.directory is not None:
             values, derived = solution.on_axes(axes), solution.derived_on_axes(axes)
             shown = {**values, **split_components(axes, derived)}
-            errors = self._errors(values, derived)
+            if len(outcome.thetas) == len(self.windows):  # else they do not reach the end of time
+                errors = self._errors(values, derived)
         result = self._result(objective, outcome, errors)
         if signal is not None and outcome.status == "interrupted":
             result["signal"] = signal
@@ -314,7 +314,7 @@ class Session:
     ) -> dict[str, float] | None:
         """The relative errors of fields and derived quantities, inside the domain."""
         reference = self.reference
-        if reference is None or not self._complete(values):
+        if reference is None:
             return None
         inside = reference.inside
         known = {name: value[inside] for name, value in reference.derived.items()}
@@ -323,12 +323,6 @@ class Session:
             **{f: relative_l2(values[f][inside], v) for f, v in reference.flat().items()},
             **vector_errors(reference.axes, found, known),
         }
-
-    def _complete(self, values: Mapping[str, np.ndarray]) -> bool:
-        """Whether the windows that were trained reach the end of time."""
-        assert self.reference is not None
-        inside = self.reference.inside
-        return all(np.isfinite(v[inside]).all() for v in values.values())
 
     def _window_results(self, outcome: Outcome) -> list[dict[str, Any]] | None:
         """What became of each window: its gates, losses and error at its end."""

@@ -6,7 +6,6 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 from ..errors import UserError
@@ -15,7 +14,7 @@ from ..losses.objective import Objective
 from ..losses.terms import Samples
 from ..nn.last_layer import linear_part
 
-Fit = Literal["none", "initial", "equation"]
+Fit = Literal["initial", "equation"]
 
 # Directions weaker than this, relative to the strongest, are left alone. Features are nearly
 # dependent, so they could fit a little more, with weights so large that the first steps of
@@ -26,15 +25,13 @@ CUT = 1e-3
 def fit_last_layer(
     objective: Objective, theta: Array, context: Context, key: Array, fit: Fit
 ) -> Array:
-    """The parameters with a new last layer.
+    """The parameters with a new last layer; a pure function, to be compiled.
 
     ``initial``: the fields are, as well as they can be, what they are at the initial time, at
     all times (as in PirateNet's paper). ``equation``: the weighted residuals of equation and
     conditions, linearised in the last layer, are as small as they can be; for a linear problem
     this is the least-squares solution itself.
     """
-    if fit == "none":
-        return theta
     if fit == "initial" and not objective.problem.domain.has_time:
         raise UserError(
             "train.last_layer=initial needs an initial condition, and this problem has no time; "
@@ -46,10 +43,9 @@ def fit_last_layer(
     def residual(values: Array) -> Array:
         return misfit(objective, put(values), context, key)
 
-    vector = jax.jit(residual)(linear)
-    columns = jax.jit(jax.jacfwd(residual))(linear)
-    change = np.linalg.lstsq(np.asarray(columns, float), -np.asarray(vector, float), rcond=CUT)[0]
-    return put(linear + jnp.asarray(change, theta.dtype))
+    # Only the last layer is differentiated, so the columns cost little more than the residual.
+    change = jnp.linalg.lstsq(jax.jacfwd(residual)(linear), -residual(linear), rcond=CUT)[0]
+    return put(linear + change)
 
 
 def _from_start(objective: Objective, theta: Array, context: Context, key: Array) -> Array:

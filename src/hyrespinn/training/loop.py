@@ -155,7 +155,7 @@ class Trainer:
         monitor: Callable[[Array, Context, int], Mapping[str, float]] | None = None,
         windows: Sequence[Stretch | None] = WHOLE,
         warm: bool = False,
-        prepare: Callable[[Array, Context], Array] = lambda theta, context: theta,
+        prepare: Callable[[Array, Context], Array] | None = None,
         interrupted: Callable[[], bool] = lambda: False,
         checkpoint_seconds: float = 30.0,
     ):
@@ -175,7 +175,7 @@ class Trainer:
         self.losses: dict[str, float] = {}
         self.message = ""
         self.finished: list[WindowOutcome] = []
-        self._row: Mapping[str, Any] = {}
+        self.row: Mapping[str, Any] = {}
         self._programs: dict[tuple[int, str], Callable[..., Any]] = {}
         self._last_checkpoint = time.monotonic()
 
@@ -241,7 +241,8 @@ class Trainer:
                 self.message = ""
                 context = self.context_of(index, thetas, theta)
                 first = thetas[-1] if self.warm and thetas else theta
-                first = self.prepare(first, context)
+                if self.prepare is not None:
+                    first = self._compiled("prepare", self.prepare)(first, context)
             else:
                 first, context = state.optimiser.theta, state.context
             last, context = self._window(first, context, state)
@@ -261,7 +262,7 @@ class Trainer:
     def _close_window(self) -> None:
         steps = self.progress.steps - sum(window.steps for window in self.finished)
         status: Status = self.progress.done or "completed"
-        self.finished.append(WindowOutcome(status, self.message, steps, self._row))
+        self.finished.append(WindowOutcome(status, self.message, steps, self.row))
 
     def _announce(self, index: int) -> None:
         stretch = self.windows[index]
@@ -275,11 +276,13 @@ class Trainer:
         """All stages on one window of time."""
         self.target = self.stops.target
         if self.stops.relative_target:
-            # The scale of the data: what a network that is zero everywhere would lose.
+            # The scale of the data: what a network that is zero everywhere would lose, with the
+            # weights of the beginning, so that a resumed run has the same target.
             scale = self._compiled(
                 "scale", lambda t, k, c: objective_scale(self.objective, t, k, c)
             )
-            relative = self.stops.relative_target * float(scale(theta, self.key, context))
+            at_first = self.objective.context(context.window)
+            relative = self.stops.relative_target * float(scale(theta, self.key, at_first))
             self.target = max(self.target, relative)
         for index in range(self.progress.stage, len(self.stages)):
             if state is None:
@@ -405,7 +408,7 @@ class Trainer:
         }
         if self.monitor is not None:
             row |= self.monitor(state.optimiser.theta, state.context, self.progress.window)
-        self._row = row
+        self.row = row
         self.reporter.row({**row, "stage_steps": self.progress.stage_steps})
         self.store.append(row)
 
@@ -417,6 +420,7 @@ class Trainer:
                 "losses": self.losses,
                 "finished": [vars(window) for window in self.finished],
                 "message": self.message,
+                "row": self.row,
             })  # fmt: skip
             self._last_checkpoint = time.monotonic()
 

@@ -1,0 +1,131 @@
+"""The last layer by least squares, and the training of a chain level by level."""
+
+from __future__ import annotations
+
+import hyrespinn as hp
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hyrespinn.errors import UserError
+from hyrespinn.experiments.config import TrainConfig
+from hyrespinn.experiments.stages import make_stages
+from hyrespinn.geometry.sampling import uniform
+from hyrespinn.losses.context import first_window, next_window
+from hyrespinn.losses.objective import Objective
+from hyrespinn.losses.terms import Counts, Weights
+from hyrespinn.nn import MODELS
+from hyrespinn.nn.last_layer import linear_part
+from hyrespinn.nn.parameters import cast, flatten
+from hyrespinn.problems.problem import anatomy
+from hyrespinn.solution import inputs_of
+from hyrespinn.training.last_layer import _from_equation, _from_start, fit_last_layer
+
+from helpers import TINY, Heat
+
+KEY = jax.random.key(4)
+MISFITS = {"initial": _from_start, "equation": _from_equation}
+
+
+def made(name, problem=None, **settings):
+    """The objective and first parameters of a small network whose features are independent."""
+    problem = problem or Heat()
+    found = anatomy(problem)
+    config = MODELS[name](width=4, **settings)
+    model = config.build(inputs_of(problem, found, exact=True), jax.random.key(0))
+    theta, assemble = flatten(cast(model, "float64"))
+    objective = Objective(
+        problem, found, assemble, counts=Counts(200, 40, 20), weights=Weights(2.0, 30.0),
+        sampler=uniform, dtype=jnp.dtype("float64"),
+    )  # fmt: skip
+    return objective, theta
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("fit", ["initial", "equation"])
+@pytest.mark.parametrize("name", ["piratenet", "hyrespinn", "pinn"])
+def test_nothing_is_left_for_the_last_layer_to_do(name, fit):
+    """The misfit is smaller, and orthogonal to every change that the fit could still make."""
+    settings = {"hyrespinn": {"centers": 4, "kernel": "gaussian", "phi_beta": 0.5}}
+    objective, theta = made(name, **settings.get(name, {}))
+    context = objective.context()
+    fitted = jax.jit(lambda t, c: fit_last_layer(objective, t, c, KEY, fit))(theta, context)
+    misfit = lambda t: MISFITS[fit](objective, t, context, KEY)  # noqa: E731
+    linear, put = linear_part(objective.assemble, fitted)
+    r = np.asarray(misfit(fitted))
+    assert np.linalg.norm(r) < 0.9 * np.linalg.norm(misfit(theta))
+    columns = np.asarray(jax.jacfwd(lambda v: misfit(put(v)))(linear))
+    left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
+    strong = left[:, sizes > 2e-3 * sizes[0]]
+    assert strong.shape[1] >= 3
+    assert np.abs(strong.T @ r).max() < 1e-9 * np.linalg.norm(misfit(theta))
+    others = np.ones(theta.size, bool)
+    others[np.asarray(linear_part(objective.assemble, jnp.arange(theta.size) + 0.0)[0], int)] = 0
+    np.testing.assert_array_equal(fitted[others], theta[others])
+
+
+@pytest.mark.usefixtures("x64")
+def test_a_window_is_fitted_to_the_end_of_the_one_before():
+    objective, theta = made("piratenet")
+    first = first_window(theta, 0.0, 0.5)
+    start = fit_last_layer(objective, theta, objective.context(first), KEY, "initial")
+    second = objective.context(next_window(first, start, 0.5, 0.5))
+    fitted = fit_last_layer(objective, theta, second, KEY, "initial")
+    x = np.linspace(0, 1, 9)
+    at_edge = jnp.asarray(np.stack([np.full(9, 0.5), x], axis=1))
+    last = objective.solution(start, objective.context(first))(at_edge)
+    later = objective.solution(fitted, second)(at_edge.at[:, 0].set(0.75))
+    # Both are the best that the same few features can do for nearly the same function.
+    np.testing.assert_allclose(later, last, atol=0.15 * np.abs(last).max())
+
+
+def test_a_fitted_start_is_close_to_a_linear_problem():
+    """Without a step of training: the error of a fitted network is far below that of the other."""
+    nothing = {**TINY, "train.adam_steps": 1, "train.ssbroyden_steps": 0, "train.adam_rate": 1e-9}
+    del nothing["model.centers"]
+    errors = [
+        hp.solve(
+            Heat(), model="piratenet", progress=False,
+            settings={**nothing, "model.width": 24, "train.points": 400, "train.last_layer": fit},
+        ).result["rel_l2"]["u"]
+        for fit in ("none", "initial", "equation")
+    ]  # fmt: skip
+    assert errors[1] < 0.5 * errors[0]
+    assert errors[2] < 0.05 < errors[1]
+
+
+def test_no_time_no_initial_condition_to_fit():
+    with pytest.raises(UserError, match="last_layer=equation"):
+        hp.solve(
+            hp.problems.problem_named("poisson-2d")(), preset="smoke", progress=False,
+            settings={"train.last_layer": "initial"},
+        )  # fmt: skip
+
+
+def test_level_by_level_has_stages_for_every_network():
+    chain = MODELS["stackedpinn"](width=4, levels=2)
+    model = chain.build(inputs_of(Heat(), anatomy(Heat()), exact=True), KEY)
+    stages = make_stages(TrainConfig(adam_steps=90, ssbroyden_steps=31, levels="in turn"), model)
+    assert [(s.name, s.part, s.steps) for s in stages] == [
+        (name, part, steps)
+        for part in (1, 2, 3)
+        for name, steps in (("adam", 30), ("ssbroyden", 10))
+    ]
+    with pytest.raises(UserError, match="chain of networks"):
+        make_stages(TrainConfig(levels="in turn"), None)
+
+
+@pytest.mark.usefixtures("x64")
+def test_training_a_level_leaves_the_others_alone():
+    """A step of the second network's stage moves its parameters and no others."""
+    objective, theta = made("stackedpinn", levels=1)
+    model = objective.assemble(theta)
+    stage = make_stages(TrainConfig(adam_steps=4, ssbroyden_steps=0, levels="in turn"), model)[1]
+    part = objective.upto(stage.part)
+    state = stage.start(part, theta, KEY, part.context())
+    state = jax.jit(lambda s: stage.run(part, s, jnp.asarray(2)))(state)
+    moved = np.flatnonzero(np.asarray(state.optimiser.theta != theta))
+    numbered = objective.assemble(jnp.arange(theta.size) + 0.0)
+    second = np.concatenate([np.ravel(a) for a in jax.tree.leaves(numbered.levels)]).astype(int)
+    assert moved.size
+    assert set(moved) <= set(second)
