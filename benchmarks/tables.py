@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hyrespinn.experiments.bench import Bench
-from hyrespinn.experiments.bench_table import problem_grid
+from hyrespinn.experiments.bench_table import problem_grid, summary_grid
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -111,8 +111,14 @@ def comparison() -> str:
     return problem_grid(cells, "allen-cahn-dirichlet", models).markdown()
 
 
+def smoke_bench() -> str:
+    bench = Bench.open(RESULTS / "bench-smoke")
+    return summary_grid(bench.cells.values(), bench.request.models).markdown()
+
+
 TABLES = {
     "comparison": comparison,
+    "smoke-bench": smoke_bench,
     "allen-cahn": allen_cahn,
     "engine": engine,
     "printed-start": printed_start,
