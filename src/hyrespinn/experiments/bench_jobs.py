@@ -14,6 +14,7 @@ import jax
 from ..errors import UserError
 from .bench_plan import BenchRequest, Task, attempt, plan
 from .bench_table import Cell
+from .environment import cores
 
 Key = tuple[str, str, int]
 Outcome = tuple[Cell | None, int | None]
@@ -24,17 +25,12 @@ def run_cells(
     request: BenchRequest, path: Path, tasks: Sequence[Task], verbose: bool
 ) -> Iterator[Outcome]:
     """The outcomes as they come; nothing more is begun after a signal."""
-    cores, jobs = _cores(), request.jobs
-    if not 1 <= jobs <= len(cores):
-        raise UserError(f"The number of jobs is between 1 and {len(cores)} here, not {jobs}.")
+    usable, jobs = cores(), request.jobs
+    if not 1 <= jobs <= len(usable):
+        raise UserError(f"The number of jobs is between 1 and {len(usable)} here, not {jobs}.")
     if jobs == 1:
         return _in_sequence(tasks, verbose)
-    return _side_by_side(request, path, tasks, cores[:jobs])
-
-
-def _cores() -> list[int]:
-    affinity = getattr(os, "sched_getaffinity", None)
-    return sorted(affinity(0)) if affinity else list(range(os.cpu_count() or 1))
+    return _side_by_side(request, path, tasks, usable[:jobs])
 
 
 def default_jobs() -> int:
@@ -42,7 +38,7 @@ def default_jobs() -> int:
 
     With a GPU, one: cells would share its memory.
     """
-    return min(4, len(_cores())) if jax.default_backend() == "cpu" else 1
+    return min(4, len(cores())) if jax.default_backend() == "cpu" else 1
 
 
 def _in_sequence(tasks: Sequence[Task], verbose: bool) -> Iterator[Outcome]:
@@ -63,14 +59,14 @@ def _forget(before: tuple[str, str] | None, key: Key) -> tuple[str, str]:
 
 
 def _side_by_side(
-    request: BenchRequest, path: Path, tasks: Sequence[Task], cores: Sequence[int]
+    request: BenchRequest, path: Path, tasks: Sequence[Task], usable: Sequence[int]
 ) -> Iterator[Outcome]:
     """Each process on a core of its own, so that no cell slows the step of another."""
     context = multiprocessing.get_context("spawn")  # a fork of a process that runs JAX may hang
     free = context.Queue()
-    for core in cores:
+    for core in usable:
         free.put(core)
-    with ProcessPoolExecutor(len(cores), context, _settle, (free,)) as pool:
+    with ProcessPoolExecutor(len(usable), context, _settle, (free,)) as pool:
         futures = [pool.submit(_run, request, path, task.key) for task in tasks]
         try:
             for future in as_completed(futures):

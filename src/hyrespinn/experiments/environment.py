@@ -23,7 +23,7 @@ def environment(precision: str, seed: int) -> dict[str, Any]:
         "machine": {
             "system": platform.platform(),
             "processor": _processor(),
-            "cores": _cores(),
+            "cores": len(cores()),
         },
         "precision": precision,
         "seed": seed,
@@ -48,9 +48,10 @@ def _commit() -> str | None:
         return None
 
 
-def _cores() -> int | None:
+def cores() -> list[int]:
+    """The cores that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count()
+    return sorted(affinity(0)) if affinity else list(range(os.cpu_count() or 1))
 
 
 def _git(*arguments: str) -> str:

@@ -16,7 +16,7 @@ from jax import Array
 from jaxtyping import Float
 
 from ..errors import UserError
-from .line_search import ValueAndGrad, strong_wolfe
+from .line_search import ValueAndGrad, search_along
 
 
 class Memory(NamedTuple):
@@ -143,18 +143,8 @@ def step(function: ValueAndGrad, state: LbfgsState) -> LbfgsState:
     """One line search and one pair; after a failed search the state stays as it was."""
     g = state.gradient
     p = -apply(state.memory, g)
-    slope = jnp.vdot(g, p)
-    downhill = jnp.isfinite(slope) & (slope < 0)
-    # An empty memory knows no scale: begin with a step of length one at most.
-    # Later the last decrease says how far the next one may go (Nocedal and Wright 3.60).
-    likely = jnp.where(state.decrease > 0, jnp.minimum(1, -2.02 * state.decrease / slope), 1)
-    unknown = jnp.minimum(1, 1 / jnp.linalg.norm(g))
-    first = jnp.where(state.fresh, unknown, likely).astype(g.dtype)
-    found = strong_wolfe(
-        function, state.theta, state.value, g, jnp.where(downhill, p, 0), first,
-        evaluations=jnp.where(downhill, 20, 0),
-    )  # fmt: skip
-    success = found.success & downhill
+    found = search_along(function, state, p)
+    success = found.success
     s = jnp.where(success, found.step * p, 0)
     memory, usable = remember(state.memory, s, found.gradient - g, success)
     return LbfgsState(

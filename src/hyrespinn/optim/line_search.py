@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -106,3 +106,28 @@ def _inside(low: Float[Array, 3], high: Float[Array, 3]) -> Float[Array, ""]:
     least = jnp.where(a == 0, 0.02, 0.1).astype(a.dtype)
     fraction = jnp.clip((jnp.where(usable, cubic, middle) - a) / width, least, 0.9)
     return a + jnp.where(jnp.isfinite(fb) & jnp.isfinite(db), fraction, least) * width
+
+
+def search_along(function: ValueAndGrad, state: Any, direction: Array) -> LineSearchResult:
+    """A search from the point of an optimiser's state; no success where it does not go downhill.
+
+    The state has ``theta``, ``value``, ``gradient``, the last ``decrease``, and ``fresh`` where
+    nothing is known of the curvature yet.
+    """
+    gradient = state.gradient
+    slope = jnp.vdot(gradient, direction)
+    downhill = jnp.isfinite(slope) & (slope < 0)
+    # Without curvature there is no scale: begin with a step of length one at most.
+    # Later the last decrease says how far the next one may go (Nocedal and Wright 3.60).
+    likely = jnp.where(state.decrease > 0, jnp.minimum(1, -2.02 * state.decrease / slope), 1)
+    unknown = jnp.minimum(1, 1 / jnp.linalg.norm(gradient))
+    found = strong_wolfe(
+        function,
+        state.theta,
+        state.value,
+        gradient,
+        jnp.where(downhill, direction, 0),
+        jnp.where(state.fresh, unknown, likely).astype(gradient.dtype),
+        evaluations=jnp.where(downhill, 20, 0),
+    )
+    return found._replace(success=found.success & downhill)

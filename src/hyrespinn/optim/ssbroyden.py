@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-from .line_search import ValueAndGrad, strong_wolfe
+from .line_search import ValueAndGrad, search_along
 
 
 class QuasiNewtonState(NamedTuple):
@@ -161,19 +161,9 @@ def update(
 def step(function: ValueAndGrad, state: QuasiNewtonState, rule: Rule) -> QuasiNewtonState:
     """One line search and one update; after a failed search the state stays as it was."""
     g, p = state.gradient, state.direction
-    slope = jnp.vdot(g, p)
-    downhill = jnp.isfinite(slope) & (slope < 0)
-    # A fresh matrix knows no scale: begin with a step of length one at most.
-    # Later the last decrease says how far the next one may go (Nocedal and Wright 3.60).
-    likely = jnp.where(state.decrease > 0, jnp.minimum(1, -2.02 * state.decrease / slope), 1)
-    unknown = jnp.minimum(1, 1 / jnp.linalg.norm(g))
-    first = jnp.where(state.fresh, unknown, likely).astype(g.dtype)
-    found = strong_wolfe(
-        function, state.theta, state.value, g, jnp.where(downhill, p, 0), first,
-        evaluations=jnp.where(downhill, 20, 0),
-    )  # fmt: skip
+    found = search_along(function, state, p)
     s, y = found.step * p, found.gradient - g
-    success = found.success & downhill
+    success = found.success
 
     # A fresh identity is given the scale of the first curvature seen (Nocedal and Wright 6.20).
     gamma = jnp.where(state.fresh & success, jnp.vdot(y, s) / jnp.vdot(y, y), 1)
