@@ -12,8 +12,9 @@ from jax import Array
 from ..derivatives import activation
 from .features import Features
 from .inputs import Inputs
-from .mlp import layer_sizes, mlp_count
-from .settings import Knob, Settings, apart, at_least, check_shared
+from .layered import LayeredSettings
+from .mlp import layer_sizes
+from .settings import apart
 
 
 class ResPINN(eqx.Module):
@@ -44,21 +45,11 @@ class ResPINN(eqx.Module):
 
 
 @dataclass(frozen=True)
-class ResPINNConfig(Settings):
+class ResPINNConfig(LayeredSettings):
     """The settings of a ResPINN; ``depth`` counts the hidden layers, as in a PINN.
 
     With a ``last_width`` the last hidden layer has that width, and no skip.
     """
-
-    width: int = 32
-    depth: int = 3
-    last_width: int = 0
-    fourier: int | None = 0
-    factorised: bool = False
-
-    def check(self) -> None:
-        check_shared(self, "depth")
-        at_least(self, 0, "last_width")
 
     def build(self, inputs: Inputs, key: Array) -> ResPINN:
         self.check()
@@ -71,11 +62,3 @@ class ResPINNConfig(Settings):
         last = [blocks.pop()] if self.last_width and blocks else []
         features = self.see(inputs, apart(key))
         return ResPINN(features, first, blocks, last, head, self.activation)
-
-    def count(self, inputs: Inputs) -> int:
-        self.check()
-        sizes = self.seen(inputs), inputs.outputs, self.width, self.depth
-        return self.fourier_count(inputs) + mlp_count(*sizes, self.factorised, self.last_width)
-
-    def knob(self, inputs: Inputs) -> Knob:
-        return Knob("last_width", self.last_width or self.width, inputs.outputs)
