@@ -138,12 +138,16 @@ class RoundStage(Stage, ABC):
     def blank(self, theta: Array) -> Any:
         """A state of the optimiser in which nothing has been evaluated yet."""
 
+    def function(self, objective: Objective, state: StageState) -> Any:
+        """What the optimiser is given of the loss on the points of the round."""
+        return objective.value_and_grad(state.samples, state.context)
+
     @abstractmethod
-    def step(self, function: ValueAndGrad, optimiser: Any) -> Any:
+    def step(self, function: Any, optimiser: Any) -> Any:
         """One step; ``failed`` where no lower point is found."""
 
     @abstractmethod
-    def renewed(self, function: ValueAndGrad, optimiser: Any) -> Any:
+    def renewed(self, function: Any, optimiser: Any) -> Any:
         """The same point and curvature, for another function."""
 
     @abstractmethod
@@ -170,11 +174,11 @@ class RoundStage(Stage, ABC):
             floor=self.floor,
         )
         context = objective.frozen(old.theta, samples, state.context)
-        optimiser = self.renewed(objective.value_and_grad(samples, context), old)
-        return StageState(optimiser, samples, state.key, jnp.asarray(False), context)
+        moved = StageState(old, samples, state.key, jnp.asarray(False), context)
+        return moved._replace(optimiser=self.renewed(self.function(objective, moved), old))
 
     def run(self, objective: Objective, state: StageState, count: Array) -> StageState:
-        function = objective.value_and_grad(state.samples, state.context)
+        function = self.function(objective, state)
         last = state.optimiser.steps + count
 
         def unfinished(optimiser: Any) -> Array:
