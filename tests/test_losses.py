@@ -345,3 +345,17 @@ def test_one_point_is_enough_for_a_finite_loss_and_gradient(exact, x64):
     assert np.isfinite(value)
     assert np.all(np.isfinite(gradient))
     assert np.any(gradient != 0)
+
+
+@pytest.mark.parametrize("count", [512, 1024, 1009, 1500])
+def test_the_gradient_by_blocks_is_that_of_the_whole_loss(count, x64):
+    """In one block, in several, and where no number of blocks fits."""
+    conditions = [hp.Dirichlet(lambda p: p.x, "x"), hp.MeanValue(0.3)]
+    made, theta = objective(
+        lambda u, p: u.xx - u**2 + p.x, conditions, counts=(count, 10, 12), config=TINY
+    )
+    samples = made.draw(KEY)
+    value, gradient = made.value_and_grad(samples)(theta)
+    whole, slope = jax.value_and_grad(made.value)(theta, samples)
+    assert float(value) == pytest.approx(float(whole), rel=1e-12)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-11 * np.abs(slope).max())

@@ -18,6 +18,7 @@ from ..problems.ansatz import build_ansatz
 from ..problems.conditions import Initial, Periodic, embedded
 from ..problems.problem import Anatomy, Problem, field_of
 from .balance import Balance
+from .blocks import blockwise_value_and_grad
 from .causal import Causality
 from .context import Context, Window
 from .terms import Counts, Samples, Series, Term, TermBuilder, Weights, keys_for
@@ -168,9 +169,14 @@ class Objective:
         self, theta: Array, samples: SampleSet, context: Context | None = None
     ) -> dict[str, Array]:
         """Every residual vector by name."""
+        return self._vectors(theta, samples, context, self.terms)
+
+    def _vectors(
+        self, theta: Array, samples: SampleSet, context: Context | None, terms: list[Term]
+    ) -> dict[str, Array]:
         solution = self.solution(theta, context)
         vectors: dict[str, Array] = {}
-        for term in self.terms:
+        for term in terms:
             vectors |= term.residuals(solution, samples[term.name])
         return vectors
 
@@ -181,7 +187,7 @@ class Objective:
         means = {name: self.causality.means(vectors[name]) for name in self.terms[0].names}
         return self.causality.weights(means, context.level)
 
-    def _counted(self, vectors: dict[str, Array], context: Context) -> dict[str, Array]:
+    def counted(self, vectors: dict[str, Array], context: Context) -> dict[str, Array]:
         """The vectors as the loss counts them: with their causal weights."""
         if not self.causality:
             return vectors
@@ -196,12 +202,15 @@ class Objective:
         context: Context | None = None,
     ) -> dict[str, Float[Array, ""]]:
         """The mean squares by name, without weights, the penalty, and the weighted ``total``."""
-        context = context or self.context()
-        vectors = self.residuals(theta, samples, context)
+        return self._losses(theta, samples, context or self.context(), self.terms)
+
+    def _losses(
+        self, theta: Array, samples: SampleSet, context: Context, terms: list[Term]
+    ) -> dict[str, Array]:
+        """The losses of some of the terms, and the penalty."""
+        vectors = self._vectors(theta, samples, context, terms)
         parts = {name: jnp.mean(vector**2) for name, vector in vectors.items()}
-        total = jnp.zeros((), theta.dtype)
-        for name, vector in self._counted(vectors, context).items():
-            total = total + context.weights[name] * jnp.mean(vector**2)
+        total = self._weighted(self.counted(vectors, context), context)
         penalty = getattr(self.assemble(theta), "penalty", None)
         if penalty is not None:
             parts["penalty"] = penalty()
@@ -216,7 +225,33 @@ class Objective:
     def value_and_grad(
         self, samples: SampleSet, context: Context | None = None
     ) -> Callable[[Array], tuple[Array, Array]]:
-        return lambda theta: jax.value_and_grad(self.value)(theta, samples, context)
+        """The loss and its gradient, the interior block by block where blocks are independent."""
+        chosen = context or self.context()
+        if self.causality:  # a point's weight depends on all points before it
+            return lambda theta: jax.value_and_grad(self.value)(theta, samples, chosen)
+        interior, *others = self.terms
+
+        def inside(theta: Array, block: Array) -> Array:
+            vectors = self._vectors(theta, {interior.name: Samples(block)}, chosen, [interior])
+            return self._weighted(vectors, chosen)
+
+        def around(theta: Array) -> Array:
+            return self._losses(theta, samples, chosen, others)["total"]
+
+        within = blockwise_value_and_grad(inside, samples[interior.name].points)
+
+        def both(theta: Array) -> tuple[Array, Array]:
+            value, gradient = within(theta)
+            more, slope = jax.value_and_grad(around)(theta)
+            return value + more, gradient + slope
+
+        return both
+
+    def _weighted(self, vectors: dict[str, Array], context: Context) -> Array:
+        total = jnp.zeros((), self.dtype)
+        for name, vector in vectors.items():
+            total = total + context.weights[name] * jnp.mean(vector**2)
+        return total
 
     def rebalanced(self, theta: Array, samples: SampleSet, context: Context, key: Array) -> Context:
         """The context with weights and causal tolerance brought up to date."""
@@ -228,7 +263,7 @@ class Objective:
             return context._replace(level=level)
 
         def vectors(theta: Array) -> dict[str, Array]:
-            return self._counted(self.residuals(theta, samples, context), context)
+            return self.counted(self.residuals(theta, samples, context), context)
 
         weights = self.balancing.update(context.weights, vectors, theta, key)
         return context._replace(weights=weights, level=level)

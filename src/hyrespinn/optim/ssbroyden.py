@@ -150,6 +150,8 @@ def update(
     scale = jnp.where(usable, 1 / tau, 1)
     left_s = jnp.where(usable, c_ss * s + c_sq * Hy, 0)
     left_q = jnp.where(usable, c_sq * s + c_qq * Hy, 0)
+    # Or the compiler works these out anew for each of the n² entries.
+    scale, s, Hy, left_s, left_q = jax.lax.optimization_barrier((scale, s, Hy, left_s, left_q))
 
     def apply(Hx: Array, x: Array) -> Array:
         return scale * Hx + s * jnp.vdot(left_s, x) + Hy * jnp.vdot(left_q, x)
