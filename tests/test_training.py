@@ -116,8 +116,8 @@ def test_one_point_in_a_batch_is_enough():
     assert np.isfinite(result["losses"]["total"])
 
 
-@pytest.mark.parametrize("rule", ["bfgs", "ssbfgs", "lbfgs"])
-def test_the_other_quasi_newton_rules_train_too(rule):
+@pytest.mark.parametrize("rule", ["bfgs", "ssbfgs", "lbfgs", "lm"])
+def test_the_other_second_order_rules_train_too(rule):
     result = solve(settings={"train.quasi_newton": rule}).result
     assert result["rel_l2"]["u"] < 0.2
 
@@ -134,3 +134,19 @@ def test_soap_trains_too():
     settings = {"train.adam_rule": "soap", "train.ssbroyden_steps": 0, "train.adam_steps": 100}
     result = solve(settings={**settings, "train.adam_rate": 1e-2}).result
     assert result["rel_l2"]["u"] < 0.5 * result["rel_l2_initial"]["u"]
+
+
+def test_optimisers_run_in_any_order():
+    stages = "ssbroyden:20, soap:20, lbfgs:10, lm:4, adam:5"
+    solution = solve(settings={"train.stages": stages})
+    assert solution.result["steps"] == 59
+    assert np.isfinite(solution.result["losses"]["total"])
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [("newton:5", "optimiser"), ("adam", "name:steps"), ("adam:-3", "name:steps")],
+)
+def test_a_stage_that_cannot_be_read_says_how_it_is_written(stages, message):
+    with pytest.raises(hp.UserError, match=message):
+        solve(settings={"train.stages": stages})

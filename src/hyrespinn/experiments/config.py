@@ -14,11 +14,14 @@ from ..errors import UserError, unknown
 from ..problems.problem import Problem
 from ..solution import problem_spec
 
+OPTIMISERS = ("adam", "soap", "lbfgs", "bfgs", "ssbfgs", "ssbroyden", "lm")
+
 
 @dataclass(frozen=True)
 class TrainConfig:
     """How to train. Points are counted for each term of the loss; ``docs/training.md`` has more."""
 
+    stages: tuple[str, ...] = ()  # such as ("soap:500", "lm:40", "ssbroyden:2000")
     adam_rule: Literal["adam", "soap"] = "adam"
     adam_steps: int = 1000
     adam_rate: float = 5e-3
@@ -26,8 +29,13 @@ class TrainConfig:
     adam_decay: float = 0.9
     adam_decay_steps: int = 50
     adam_points: int = 1024
-    quasi_newton: Literal["ssbroyden", "ssbfgs", "bfgs", "lbfgs"] = "ssbroyden"
+    quasi_newton: Literal["ssbroyden", "ssbfgs", "bfgs", "lbfgs", "lm"] = "ssbroyden"
     lbfgs_memory: int = 20
+    lm_damping: float = 1e-2
+    lm_scaling: Literal["identity", "marquardt"] = "identity"
+    lm_sketch: int = 1000
+    lm_sketch_above: int = 5000
+    lm_round_steps: int = 25
     ssbroyden_steps: int = 6000
     round_steps: int = 200
     points: int = 4096
@@ -49,6 +57,7 @@ class TrainConfig:
     window_ends: tuple[float, ...] | None = None
     window_overshoot: float = 0.0
     window_start: Literal["new", "warm"] = "new"
+    window_tolerance: float = 0.0
     last_layer: Literal["none", "initial", "equation"] = "none"
     levels: Literal["together", "in turn"] = "together"
     exact: bool = True
@@ -64,12 +73,32 @@ class TrainConfig:
                     f"train.{name} is {getattr(self, name)}; a term of the loss needs at least one "
                     "point (a mean over none is not a number)."
                 )
-        for name in ("adam_steps", "ssbroyden_steps", "patience", "adam_warmup"):
+        counts = ("adam_steps", "ssbroyden_steps", "patience", "adam_warmup")
+        for name in (*counts, "window_tolerance"):
             if getattr(self, name) < 0:
                 raise UserError(f"train.{name} cannot be negative, and is {getattr(self, name)}.")
-        for name in ("round_steps", "pool", "adam_decay_steps", "balance_every", "lbfgs_memory"):
+        for name in (
+            "round_steps", "pool", "adam_decay_steps", "balance_every", "lbfgs_memory",
+            "lm_round_steps", "lm_sketch",
+        ):  # fmt: skip
             if getattr(self, name) < 1:
                 raise UserError(f"train.{name} must be at least 1, not {getattr(self, name)}.")
+
+        self.plan()
+
+    def plan(self) -> list[tuple[str, int]]:
+        """The optimisers in their order, each with its steps; those of no steps are left out.
+
+        >>> TrainConfig(adam_steps=100, ssbroyden_steps=0).plan()
+        [('adam', 100)]
+        >>> TrainConfig(stages=("soap:50", "lbfgs:200", "ssbroyden:10")).plan()
+        [('soap', 50), ('lbfgs', 200), ('ssbroyden', 10)]
+        """
+        plan: list[tuple[str, int]]
+        plan = [(self.adam_rule, self.adam_steps), (self.quasi_newton, self.ssbroyden_steps)]
+        if self.stages:
+            plan = [_read_stage(text) for text in self.stages]
+        return [(name, steps) for name, steps in plan if steps]
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> TrainConfig:
@@ -78,6 +107,18 @@ class TrainConfig:
             k: tuple(v) if isinstance(v, list) else v for k, v in content.items()
         }
         return cls(**read)
+
+
+def _read_stage(text: str) -> tuple[str, int]:
+    """An optimiser and its number of steps, written ``name:steps``."""
+    name, _, steps = str(text).partition(":")
+    if name.strip() not in OPTIMISERS:
+        raise unknown("optimiser in train.stages", name.strip(), OPTIMISERS)
+    if not steps.strip().isdigit():
+        raise UserError(
+            f"A stage is written name:steps, such as ssbroyden:2000; train.stages has {text!r}."
+        )
+    return name.strip(), int(steps)
 
 
 @dataclass(frozen=True)
@@ -186,6 +227,9 @@ def _read(key: str, value: Any, hint: Any) -> Any:
         return _read_number(key, value, hint)
     if hint is str:
         return str(value)
+    if hint == tuple[str, ...]:
+        several = value.split(",") if isinstance(value, str) else value
+        return tuple(str(item).strip() for item in several if str(item).strip())
     read = _read_list(key, value) if isinstance(value, str) else value
     return _numbers(key, read) if typing.get_origin(hint) is tuple else read
 

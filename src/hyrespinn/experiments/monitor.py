@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,14 +19,12 @@ MONITOR_POINTS = 2**17
 class Monitor:
     """Errors for the history, each window by itself, on points of the reference's grid.
 
-    On a grid of millions they are those of a fixed choice of its points. All windows share one
-    compiled program: their points are filled up to one number.
+    On a grid of millions they are those of a fixed choice of its points. Windows share compiled
+    programs: their points are filled up to a power of two.
     """
 
-    def __init__(
-        self, objective: Objective, reference: Reference, windows: Sequence[Stretch | None]
-    ):
-        self.problem, self.windows = objective.problem, windows
+    def __init__(self, objective: Objective, reference: Reference):
+        self.problem = objective.problem
         grid = reference.points
         chosen = np.arange(len(grid))
         if len(grid) > MONITOR_POINTS:
@@ -36,25 +32,31 @@ class Monitor:
             chosen = np.sort(rng.choice(len(grid), MONITOR_POINTS, replace=False))
         self.points = grid[chosen]
         self.known = {name: value[chosen] for name, value in reference.flat().items()}
-        self.members = [self._member(stretch) for stretch in windows]
-        self.size = max(len(member) for member in self.members)
         self.dtype = objective.dtype
-        self.batches: dict[int, Array] = {}
+        self.member: dict[Stretch | None, tuple[np.ndarray, Array]] = {}
         self.evaluate = jax.jit(lambda theta, points, c: objective.solution(theta, c)(points))
 
     def _member(self, stretch: Stretch | None) -> np.ndarray:
+        """The places of a window's points; its beginning belongs to the window before."""
         if stretch is None:
             return np.arange(len(self.points))
         time = self.points[:, 0]
-        first = stretch.start if stretch is self.windows[0] else np.nextafter(stretch.start, np.inf)
+        is_first = stretch.start == self.problem.domain.bounds[0][0]
+        first = stretch.start if is_first else np.nextafter(stretch.start, np.inf)
         return np.flatnonzero((time >= first) & (time <= stretch.end))
 
-    def __call__(self, theta: Array, context: Context, window: int) -> dict[str, float]:
-        member = self.members[window]
-        if window not in self.batches:
-            filled = np.resize(member, self.size) if len(member) else np.zeros(self.size, int)
-            self.batches = {window: jnp.asarray(self.points[filled], self.dtype)}
-        values = np.asarray(self.evaluate(theta, self.batches[window], context))[: len(member)]
+    def _of_window(self, stretch: Stretch | None) -> tuple[np.ndarray, Array]:
+        """The places of a window's points, and the points, filled up; the last window's are kept."""
+        if stretch not in self.member:
+            member = self._member(stretch)
+            size = min(2 ** max(0, len(member) - 1).bit_length(), len(self.points))
+            filled = np.resize(member, size) if len(member) else np.zeros(1, int)
+            self.member = {stretch: (member, jnp.asarray(self.points[filled], self.dtype))}
+        return self.member[stretch]
+
+    def __call__(self, theta: Array, context: Context, stretch: Stretch | None) -> dict[str, float]:
+        member, points = self._of_window(stretch)
+        values = np.asarray(self.evaluate(theta, points, context))[: len(member)]
         return {
             f"rel_l2_{name}": relative_l2(values[:, i], self.known[name][member])
             if len(member)

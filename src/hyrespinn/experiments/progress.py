@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from ..training.loop import Silent
+from ..training.records import Silent
 
 
 class Meter:

@@ -29,20 +29,21 @@ from ..plots import plot_fields, plot_history
 from ..problems.problem import Problem, anatomy
 from ..references import Reference, error_axes, reference_of
 from ..solution import Solution, inputs_of
+from ..training.adaptive_windows import AdaptiveWindows
 from ..training.checkpoint import load_state
 from ..training.interrupt import Interrupt
 from ..training.last_layer import fit_last_layer
-from ..training.loop import (
+from ..training.loop import Outcome, Progress, Stops, Trainer
+from ..training.records import Clock
+from ..training.windows import (
     ENDS_ALL,
     WHOLE,
-    Clock,
-    Outcome,
-    Progress,
-    Stops,
-    Trainer,
+    FixedWindows,
     WindowOutcome,
+    Windows,
+    stretches,
 )
-from ..training.windows import Stretch, stretches
+from .compiled import kept_programs
 from .config import RunConfig, with_settings
 from .monitor import Monitor
 from .presets import configure
@@ -152,7 +153,8 @@ class Session:
 
     def run(self, meta: Mapping[str, Any] | None = None) -> Solution:
         config = self.config
-        with jax.enable_x64(config.precision == "float64"), Interrupt() as interrupt:
+        precise = jax.enable_x64(config.precision == "float64")
+        with precise, kept_programs(), Interrupt() as interrupt:
             if self.with_reference:
                 self.reference = reference_of(config.problem, self.reporter.message)
             key = jax.random.key(config.seed)
@@ -161,7 +163,7 @@ class Session:
             objective = self._objective(assemble)
             monitor = None
             if self.reference is not None:
-                monitor = Monitor(objective, self.reference, self.windows)
+                monitor = Monitor(objective, self.reference)
             trainer = Trainer(
                 objective,
                 make_stages(config.train, assemble(theta)),
@@ -183,7 +185,8 @@ class Session:
                 checkpoint_seconds=config.train.checkpoint_seconds,
             )
             if monitor is not None:
-                first = monitor(theta, trainer.context_of(0, (), theta), 0)
+                begin = trainer.stretch
+                first = monitor(theta, trainer.context_of(begin, (), theta), begin)
                 self.first_errors = {k.removeprefix("rel_l2_"): e for k, e in first.items()}
             self._check_start(objective, theta, key)
             restored = self._restore(trainer, theta, meta) if meta else None
@@ -191,15 +194,27 @@ class Session:
                 outcome = trainer.run(theta, restored)
             return self._finish(objective, outcome, interrupt.signal)
 
-    def _windows(self) -> tuple[Stretch | None, ...]:
+    def _windows(self) -> Windows:
         """The windows of time, or all of it at once."""
         train, domain = self.config.train, self.config.problem.domain
-        if train.windows == 1 and train.window_ends is None:
+        if train.windows == 1 and train.window_ends is None and not train.window_tolerance:
             return WHOLE
         if not domain.has_time:
             raise UserError(f"{domain!r} has no time to be cut into windows; leave train.windows.")
         time = domain.bounds[0]
-        return stretches(time, train.windows, train.window_ends, train.window_overshoot)
+        if train.window_tolerance:
+            if train.window_ends is not None:
+                raise UserError(
+                    "With train.window_tolerance windows find their own lengths; leave "
+                    "train.window_ends, and give a first guess of their number as train.windows."
+                )
+            steps = sum(steps for _, steps in train.plan())
+            return AdaptiveWindows(
+                time, train.windows, train.window_tolerance, steps, train.window_overshoot
+            )
+        return FixedWindows(
+            stretches(time, train.windows, train.window_ends, train.window_overshoot)
+        )
 
     def _prepare(
         self, objective: Objective, key: Array
@@ -262,22 +277,22 @@ class Session:
         earlier = [
             jnp.asarray(self.directory.read_window(k, theta)) for k in range(progress.window)
         ]
+        trainer.tried = [WindowOutcome.from_json(window) for window in meta["tried"]]
         template = jax.eval_shape(
             lambda t, k, c: stage.start(trainer.objective_of(stage), t, k, c),
             theta,
             trainer.key,
-            trainer.context_of(progress.window, earlier, theta),
+            trainer.context_of(trainer.stretch, earlier, theta),
         )
         self.clock.training = meta["seconds"]["training"]
         self.clock.compilation = meta["seconds"]["compilation"]
         trainer.losses, trainer.row = meta["losses"], meta["row"]
         trainer.message = "" if progress.done is None else meta["message"]
-        trainer.finished = [WindowOutcome(**window) for window in meta["finished"]]
         return load_state(self.directory.state, template), progress, earlier
 
     def _finish(self, objective: Objective, outcome: Outcome, signal: int | None) -> Solution:
         config = self.config
-        stretches = [w for w in self.windows[: len(outcome.thetas)] if w is not None]
+        stretches = [w.stretch for w in outcome.windows if w.stretch is not None]
         networks = tuple(objective.assemble(theta) for theta in outcome.thetas)
         solution = Solution(
             config.problem,
@@ -294,7 +309,7 @@ class Session:
         if self.reference is not None or self.directory is not None:
             values, derived = solution.on_axes(axes), solution.derived_on_axes(axes)
             shown = {**values, **split_components(axes, derived)}
-            if len(outcome.thetas) == len(self.windows):  # else they do not reach the end of time
+            if outcome.complete:  # else they do not reach the end of time
                 errors = self._errors(values, derived)
         result = self._result(objective, outcome, errors)
         if signal is not None and outcome.status == "interrupted":
@@ -329,7 +344,8 @@ class Session:
         if self.windows == WHOLE:
             return None
         results = []
-        for stretch, window in zip(self.windows, outcome.windows, strict=False):
+        for window in outcome.windows:
+            stretch = window.stretch
             assert stretch is not None
             kept = {k: v for k, v in window.row.items() if k not in ("window", "stage", "step")}
             results.append(

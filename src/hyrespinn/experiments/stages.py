@@ -2,64 +2,87 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..errors import UserError
+from ..optim.levenberg_marquardt import Rule
+from ..training.lm_stage import LmStage
 from ..training.stages import AdamStage, LbfgsStage, QuasiNewtonStage, Stage
 from .config import TrainConfig
 
 
 def make_stages(train: TrainConfig, model: Any = None) -> list[Stage]:
-    """Adam, then SSBroyden in rounds; a stage of no steps is left out.
+    """The optimisers of ``train.plan()``, each as a stage.
 
     A chain of networks that is trained in turn has these stages for each of them, with an equal
     share of the steps.
     """
     if train.levels == "together":
-        return _stages(train, train.adam_steps, train.ssbroyden_steps, None)
+        return [STAGES[name](train, steps, None) for name, steps in train.plan()]
     parts = getattr(model, "parts", None)
     if parts is None:
         raise UserError(
             "train.levels='in turn' is for a model that is a chain of networks, such as "
             "stackedpinn; this one is trained together."
         )
-    stages = []
-    for part in range(1, parts + 1):
-        adam, second = train.adam_steps // parts, train.ssbroyden_steps // parts
-        stages += _stages(train, adam, second, part)
-    return stages
+    shares = [(name, steps // parts) for name, steps in train.plan() if steps >= parts]
+    return [
+        STAGES[name](train, steps, part) for part in range(1, parts + 1) for name, steps in shares
+    ]
 
 
-def _stages(train: TrainConfig, adam_steps: int, round_steps: int, part: int | None) -> list[Stage]:
-    stages: list[Stage] = []
+def _first_order(rule: str, train: TrainConfig, steps: int, part: int | None) -> Stage:
     follows = train.balance != "fixed" or (train.causal_chunks and len(train.causal_tolerances) > 1)
-    if adam_steps:
-        stages.append(
-            AdamStage(
-                steps=adam_steps,
-                chunk=min(200, max(100, adam_steps // 100)),
-                round_steps=train.balance_every if follows else adam_steps,
-                part=part,
-                rule=train.adam_rule,
-                rate=train.adam_rate,
-                warmup=train.adam_warmup,
-                decay=train.adam_decay,
-                decay_steps=train.adam_decay_steps,
-            )
-        )
-    if round_steps:
-        rounds: dict[str, Any] = {
-            "steps": round_steps,
-            "chunk": 50,
-            "round_steps": train.round_steps,
-            "part": part,
-            "pool": train.pool,
-            "power": train.pool_power,
-            "floor": train.pool_floor,
-        }
-        stages.append(
-            LbfgsStage(**rounds, memory=train.lbfgs_memory)
-            if train.quasi_newton == "lbfgs"
-            else QuasiNewtonStage(**rounds, rule=train.quasi_newton)
-        )
-    return stages
+    return AdamStage(
+        steps=steps,
+        chunk=min(200, max(100, steps // 100)),
+        round_steps=train.balance_every if follows else steps,
+        part=part,
+        rule=rule,
+        rate=train.adam_rate,
+        warmup=train.adam_warmup,
+        decay=train.adam_decay,
+        decay_steps=train.adam_decay_steps,
+    )
+
+
+def _rounds(train: TrainConfig, steps: int, part: int | None) -> dict[str, Any]:
+    """What all optimisers have in common that keep their points for a round."""
+    return {
+        "steps": steps,
+        "chunk": 50,
+        "round_steps": train.round_steps,
+        "part": part,
+        "pool": train.pool,
+        "power": train.pool_power,
+        "floor": train.pool_floor,
+    }
+
+
+def _dense(rule: str, train: TrainConfig, steps: int, part: int | None) -> Stage:
+    return QuasiNewtonStage(**_rounds(train, steps, part), rule=rule)
+
+
+def _lbfgs(train: TrainConfig, steps: int, part: int | None) -> Stage:
+    return LbfgsStage(**_rounds(train, steps, part), memory=train.lbfgs_memory)
+
+
+def _lm(train: TrainConfig, steps: int, part: int | None) -> Stage:
+    # A step is worth some fifty of the others, in time and in progress.
+    rounds = _rounds(train, steps, part) | {"chunk": 5, "round_steps": train.lm_round_steps}
+    rule = Rule(damping=train.lm_damping, scaling=train.lm_scaling)
+    return LmStage(**rounds, rule=rule, sketch=train.lm_sketch, sketch_above=train.lm_sketch_above)
+
+
+STAGES: dict[str, Callable[[TrainConfig, int, int | None], Stage]] = {
+    "adam": partial(_first_order, "adam"),
+    "soap": partial(_first_order, "soap"),
+    "lbfgs": _lbfgs,
+    "bfgs": partial(_dense, "bfgs"),
+    "ssbfgs": partial(_dense, "ssbfgs"),
+    "ssbroyden": partial(_dense, "ssbroyden"),
+    "lm": _lm,
+}
+"""A stage for every optimiser by its name."""

@@ -3,68 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ..losses.context import Context, Window, first_window, next_window
+from ..losses.context import Context, first_window, next_window
 from ..losses.objective import Objective
+from .adaptive_windows import too_hard, window_error
+from .records import Clock, Reporter, Silent, Store
 from .stages import Stage
-from .windows import Stretch
+from .windows import ENDS_ALL, WHOLE, Status, Stretch, WindowOutcome, Windows
 
-Status = Literal["completed", "target", "stalled", "time_limit", "interrupted", "diverged"]
 RETRIES = 4
-
-
-@runtime_checkable
-class Reporter(Protocol):
-    """Shows what happens; the null one shows nothing."""
-
-    def stage(self, name: str, steps: int, done: int, seconds: float) -> None: ...
-    def row(self, row: Mapping[str, Any]) -> None: ...
-    def message(self, text: str) -> None: ...
-
-
-@runtime_checkable
-class Store(Protocol):
-    """Keeps what must survive; the null one keeps nothing."""
-
-    def append(self, row: Mapping[str, Any]) -> None: ...
-    def checkpoint(self, state: Any, meta: Mapping[str, Any]) -> None: ...
-    def keep_window(self, index: int, theta: Array) -> None: ...
-
-
-class Silent:
-    """Reports and stores nothing."""
-
-    def stage(self, name: str, steps: int, done: int, seconds: float) -> None: ...
-    def row(self, row: Mapping[str, Any]) -> None: ...
-    def message(self, text: str) -> None: ...
-    def append(self, row: Mapping[str, Any]) -> None: ...
-    def checkpoint(self, state: Any, meta: Mapping[str, Any]) -> None: ...
-    def keep_window(self, index: int, theta: Array) -> None: ...
-
-
-@dataclass
-class Clock:
-    """Adds up the seconds of training and, apart from them, of compilation."""
-
-    training: float = 0.0
-    compilation: float = 0.0
-
-    @contextmanager
-    def measure(self, what: Literal["training", "compilation"]) -> Iterator[None]:
-        begin = time.perf_counter()
-        try:
-            yield
-        finally:
-            setattr(self, what, getattr(self, what) + time.perf_counter() - begin)
 
 
 @dataclass(frozen=True)
@@ -90,7 +45,7 @@ NO_STOPS = Stops()
 class Progress:
     """Where a run is; all of it goes into a checkpoint."""
 
-    window: int = 0
+    window: int = 0  # the number of windows that are done
     stage: int = 0
     steps: int = 0  # over all windows and stages
     stage_steps: int = 0
@@ -101,25 +56,10 @@ class Progress:
     done: Status | None = None
 
 
-WHOLE: tuple[None] = (None,)
-"""The windows of a training that takes all of the time at once, or has no time."""
-ENDS_ALL = ("diverged", "time_limit", "interrupted")
-"""What ends a training in the middle of its windows; anything else ends one window."""
-
-
-@dataclass(frozen=True)
-class WindowOutcome:
-    """How the training of a window ended; ``row`` is the last one of its history."""
-
-    status: Status
-    message: str
-    steps: int
-    row: Mapping[str, Any]
-
-
 @dataclass(frozen=True)
 class Outcome:
-    """``thetas`` has the parameters of every window that was trained, at least one."""
+    """``thetas`` has the parameters of every window that was kept, at least one, and ``windows``
+    what became of it; ``complete`` says whether they reach the end of time."""
 
     thetas: tuple[Array, ...]
     contexts: tuple[Context, ...]
@@ -129,6 +69,7 @@ class Outcome:
     losses: dict[str, float]
     message: str
     windows: tuple[WindowOutcome, ...]
+    complete: bool
 
     @property
     def theta(self) -> Array:
@@ -152,8 +93,8 @@ class Trainer:
         clock: Clock | None = None,
         reporter: Reporter | None = None,
         store: Store | None = None,
-        monitor: Callable[[Array, Context, int], Mapping[str, float]] | None = None,
-        windows: Sequence[Stretch | None] = WHOLE,
+        monitor: Callable[[Array, Context, Stretch | None], Mapping[str, float]] | None = None,
+        windows: Windows = WHOLE,
         warm: bool = False,
         prepare: Callable[[Array, Context], Array] | None = None,
         interrupted: Callable[[], bool] = lambda: False,
@@ -174,19 +115,23 @@ class Trainer:
         self.target = stops.target
         self.losses: dict[str, float] = {}
         self.message = ""
-        self.finished: list[WindowOutcome] = []
+        self.tried: list[WindowOutcome] = []
         self.row: Mapping[str, Any] = {}
         self._programs: dict[tuple[int, str], Callable[..., Any]] = {}
         self._last_checkpoint = time.monotonic()
 
     def _measured(self, objective: Objective, state: Any) -> tuple[dict[str, Array], ...]:
-        """Losses, weights that change, and gates."""
+        """Losses, weights that change, gates, and the estimated error where it decides."""
         theta, samples, context = state.optimiser.theta, state.samples, state.context
         gates = getattr(self.objective.assemble(theta), "gates", None)
+        estimates = {}
+        if self.windows.tolerance is not None:
+            estimates["window_error"] = window_error(objective, theta, context, self.key)
         return (
             objective.losses(theta, samples, context),
             objective.report(objective.residuals(theta, samples, context), context),
             gates() if gates else {},
+            estimates,
         )
 
     def _compiled(
@@ -213,16 +158,26 @@ class Trainer:
 
         return call
 
-    def context_of(self, index: int, thetas: Sequence[Array], theta: Array) -> Context:
+    @property
+    def stretch(self) -> Stretch | None:
+        """The present window."""
+        return self.windows.following(self.tried)
+
+    def kept(self) -> list[WindowOutcome]:
+        """The windows that are done."""
+        return [window for window in self.tried if window.kept]
+
+    def context_of(self, stretch: Stretch | None, thetas: Sequence[Array], theta: Array) -> Context:
         """The context in which a window begins, after windows that ended with ``thetas``."""
-        window: Window | None = None
-        for k, stretch in enumerate(self.windows[: index + 1]):
-            if stretch is None:
-                break
-            if window is None:
-                window = first_window(theta, stretch.start, stretch.length)
-            else:
-                window = next_window(window, thetas[k - 1], stretch.start, stretch.length)
+        if stretch is None:
+            return self.objective.context()
+        if not thetas:
+            first = first_window(theta, stretch.start, stretch.length)
+            return self.objective.context(first)
+        last = self.kept()[len(thetas) - 1].stretch
+        assert last is not None
+        before = first_window(theta, last.start, last.length)
+        window = next_window(before, thetas[-1], stretch.start, stretch.length)
         return self.objective.context(window)
 
     def run(
@@ -233,43 +188,63 @@ class Trainer:
         if restored is not None:
             state, self.progress, earlier = restored
             thetas = list(earlier)
-        contexts = [self.context_of(k, thetas, theta) for k in range(len(thetas))]
-        for index in range(self.progress.window, len(self.windows)):
-            self._announce(index)
+        contexts = [
+            self.context_of(window.stretch, thetas[:k], theta)
+            for k, window in enumerate(self.kept())
+        ]
+        latest = thetas[-1] if thetas else theta
+        while not self.windows.is_over(self.tried):
+            self._announce()
             if state is None:
-                self.progress = Progress(window=index, steps=self.progress.steps)
+                self.progress = Progress(window=len(thetas), steps=self.progress.steps)
                 self.message = ""
-                context = self.context_of(index, thetas, theta)
-                first = thetas[-1] if self.warm and thetas else theta
+                context = self.context_of(self.stretch, thetas, theta)
+                first = latest if self.warm else theta
                 if self.prepare is not None:
                     first = self._compiled("prepare", self.prepare)(first, context)
             else:
                 first, context = state.optimiser.theta, state.context
-            last, context = self._window(first, context, state)
+            latest, context = self._window(first, context, state)
             state = None
-            thetas.append(last)
-            contexts.append(context)
             self._close_window()
-            if self.finished[-1].status in ENDS_ALL:
+            if self.tried[-1].kept:
+                thetas.append(latest)
+                contexts.append(context)
+            if self.tried[-1].status in ENDS_ALL:
                 break
-            if len(self.windows) > 1:
-                self.store.keep_window(index, last)
+            if self.tried[-1].kept and self.tried[-1].stretch is not None:
+                self.store.keep_window(len(thetas) - 1, latest)
         return Outcome(
-            tuple(thetas), tuple(contexts), self.finished[-1].status, self.progress.steps,
-            self.clock, self.losses, self.message, tuple(self.finished),
+            tuple(thetas), tuple(contexts), self.tried[-1].status, self.progress.steps, self.clock,
+            self.losses, self.message, tuple(self.kept()), self.windows.is_over(self.tried),
         )  # fmt: skip
 
     def _close_window(self) -> None:
-        steps = self.progress.steps - sum(window.steps for window in self.finished)
+        """Whether the window is kept; one that did not converge is, where none can be shorter."""
+        stretch = self.stretch
         status: Status = self.progress.done or "completed"
-        self.finished.append(WindowOutcome(status, self.message, steps, self.row))
-
-    def _announce(self, index: int) -> None:
-        stretch = self.windows[index]
-        if stretch is not None:
+        kept = status in ENDS_ALL or self._converged()
+        if not kept and not self.windows.can_shorten(stretch):
+            kept, status = True, "unconverged"
+            self.message = too_hard(self.windows, stretch, self.row["window_error"])
+        elif not kept:
             self.reporter.message(
-                f"window {index + 1} of {len(self.windows)}: "
-                f"time {stretch.start:g} to {stretch.end:g}"
+                f"the window did not converge, its estimated error is "
+                f"{self.row['window_error']:.1e}: half of it is tried"
+            )
+        steps = self.progress.steps - sum(window.steps for window in self.tried)
+        self.tried.append(WindowOutcome(stretch, status, self.message, steps, self.row, kept))
+
+    def _converged(self) -> bool:
+        """Whether the estimated error of the window is small enough, where one is asked for."""
+        tolerance = self.windows.tolerance
+        return tolerance is None or self.row["window_error"] <= tolerance
+
+    def _announce(self) -> None:
+        if self.stretch is not None:
+            self.reporter.message(
+                f"window {self.windows.describe(self.tried)}: "
+                f"time {self.stretch.start:g} to {self.stretch.end:g}"
             )
 
     def _window(self, theta: Array, context: Context, state: Any) -> tuple[Array, Context]:
@@ -300,7 +275,7 @@ class Trainer:
     def stage_key(self) -> Array:
         """A key for the present stage of the present window."""
         key = jax.random.fold_in(self.key, self.progress.stage)
-        return jax.random.fold_in(key, self.progress.window) if self.progress.window else key
+        return jax.random.fold_in(key, len(self.tried)) if self.tried else key
 
     def objective_of(self, stage: Stage) -> Objective:
         return self.objective if stage.part is None else self.objective.upto(stage.part)
@@ -357,11 +332,14 @@ class Trainer:
     def _should_stop(self, stage: Stage) -> None:
         progress, stops = self.progress, self.stops
         last = (
-            progress.window == len(self.windows) - 1
+            self.windows.is_last(self.tried)
             and progress.stage == len(self.stages) - 1
             and progress.stage_steps >= stage.steps
         )
-        if self.losses["total"] <= self.target:
+        tolerance = self.windows.tolerance
+        if tolerance is not None and self._converged():
+            self._finish("target", f"the estimated error of the window reached {tolerance:.3g}")
+        elif tolerance is None and self.losses["total"] <= self.target:
             self._finish("target", f"the loss reached its target of {self.target:.3g}")
         elif last:
             return  # everything is done, whatever the clock or a signal says
@@ -395,19 +373,19 @@ class Trainer:
         return self._roll_back(stage, good._replace(key=state.key), retry)
 
     def _record(self, stage: Stage, state: Any, measure: Callable[..., Any]) -> None:
-        losses, report, gates = jax.device_get(measure(state))
+        losses, report, gates, estimates = jax.device_get(measure(state))
         self.losses = {name: float(value) for name, value in losses.items()}
-        number = {"window": self.progress.window + 1} if len(self.windows) > 1 else {}
+        number = {} if self.stretch is None else {"window": self.progress.window + 1}
         row: dict[str, Any] = {
             "step": self.progress.steps,
             **number,
             "stage": stage.name,
             "seconds": round(self.clock.training, 3),
             **{f"loss_{name}": value for name, value in self.losses.items()},
-            **{name: float(value) for name, value in {**report, **gates}.items()},
+            **{name: float(value) for name, value in {**report, **gates, **estimates}.items()},
         }
         if self.monitor is not None:
-            row |= self.monitor(state.optimiser.theta, state.context, self.progress.window)
+            row |= self.monitor(state.optimiser.theta, state.context, self.stretch)
         self.row = row
         self.reporter.row({**row, "stage_steps": self.progress.stage_steps})
         self.store.append(row)
@@ -418,7 +396,7 @@ class Trainer:
                 "progress": vars(self.progress),
                 "seconds": {"training": self.clock.training, "compilation": self.clock.compilation},
                 "losses": self.losses,
-                "finished": [vars(window) for window in self.finished],
+                "tried": [window.to_json() for window in self.tried],
                 "message": self.message,
                 "row": self.row,
             })  # fmt: skip

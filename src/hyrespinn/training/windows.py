@@ -1,11 +1,19 @@
-"""Windows of time: where each begins and ends."""
+"""Windows of time: where each begins and ends, given in advance or found on the way."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 from ..errors import UserError
+
+Status = Literal[
+    "completed", "target", "stalled", "unconverged", "time_limit", "interrupted", "diverged"
+]
+ENDS_ALL = ("unconverged", "diverged", "time_limit", "interrupted")
+"""What ends a training in the middle of its windows; anything else ends one window."""
 
 
 @dataclass(frozen=True)
@@ -15,6 +23,89 @@ class Stretch:
     start: float
     end: float
     length: float
+
+
+@dataclass(frozen=True)
+class WindowOutcome:
+    """How the training of a window ended; ``row`` is the last one of its history.
+
+    ``stretch`` is ``None`` for all of the time at once. ``kept`` is false of a window that did
+    not converge, so that a shorter one had to be tried.
+    """
+
+    stretch: Stretch | None
+    status: Status
+    message: str
+    steps: int
+    row: Mapping[str, Any]
+    kept: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> WindowOutcome:
+        stretch = content["stretch"]
+        return cls(**{**content, "stretch": None if stretch is None else Stretch(**stretch)})
+
+
+class Windows(ABC):
+    """Which window comes next: a pure function of those that were tried, so that a resumed
+    training goes the same way."""
+
+    @abstractmethod
+    def is_over(self, tried: Sequence[WindowOutcome]) -> bool: ...
+
+    @abstractmethod
+    def following(self, tried: Sequence[WindowOutcome]) -> Stretch | None:
+        """The next window, ``None`` for all of the time."""
+
+    @abstractmethod
+    def is_last(self, tried: Sequence[WindowOutcome]) -> bool:
+        """Whether nothing can follow the window that comes next, however it ends."""
+
+    @property
+    @abstractmethod
+    def tolerance(self) -> float | None:
+        """The estimated error up to which a window counts as converged; ``None``: always."""
+
+    @abstractmethod
+    def can_shorten(self, stretch: Stretch | None) -> bool:
+        """Whether a window that did not converge may be tried again, half as long."""
+
+    @abstractmethod
+    def describe(self, tried: Sequence[WindowOutcome]) -> str:
+        """The number of the window that comes next, for people."""
+
+
+@dataclass(frozen=True)
+class FixedWindows(Windows):
+    """Windows given in advance; each is trained once."""
+
+    stretches: tuple[Stretch | None, ...] = (None,)
+
+    def is_over(self, tried: Sequence[WindowOutcome]) -> bool:
+        return len(tried) >= len(self.stretches)
+
+    def following(self, tried: Sequence[WindowOutcome]) -> Stretch | None:
+        return self.stretches[len(tried)]
+
+    def is_last(self, tried: Sequence[WindowOutcome]) -> bool:
+        return len(tried) == len(self.stretches) - 1
+
+    @property
+    def tolerance(self) -> None:
+        return None
+
+    def can_shorten(self, stretch: Stretch | None) -> bool:
+        return False
+
+    def describe(self, tried: Sequence[WindowOutcome]) -> str:
+        return f"{len(tried) + 1} of {len(self.stretches)}"
+
+
+WHOLE = FixedWindows()
+"""All of the time at once; also where there is no time."""
 
 
 def stretches(
