@@ -18,13 +18,14 @@ import jax.numpy as jnp
 import optax
 from hyrespinn.derivatives import closure, coordinates, parse
 from hyrespinn.experiments.environment import environment
-from hyrespinn.experiments.presets import PAPER_MODEL
-from hyrespinn.nn import Inputs
+from hyrespinn.files import write_json
+from hyrespinn.nn import HyResPINNConfig, Inputs
 from hyrespinn.nn.parameters import cast, flatten
 from hyrespinn.problems import AllenCahnDirichlet
 from timing import time_together
 
 BATCH = 1024
+MODEL = HyResPINNConfig(width=64, depth=3, centers=64)
 CASES = {"u_t, u_xx": ("t", "xx"), "u_t, u_x, u_xx, u_xxxx": ("t", "x", "xx", "xxxx")}
 
 
@@ -69,7 +70,7 @@ def measure(precision: str, names: tuple[str, ...]) -> dict[str, float]:
     with jax.enable_x64(precision == "float64"):
         domain = AllenCahnDirichlet.domain
         inputs = Inputs(domain.bounds, (False, False), 1, 4, domain.spread, domain.cover)
-        model = cast(PAPER_MODEL.build(inputs, jax.random.key(0)), precision)
+        model = cast(MODEL.build(inputs, jax.random.key(0)), precision)
         theta, assemble = flatten(model)
         points = jax.random.uniform(jax.random.key(1), (BATCH, 2), precision) * 2 - 1
         a, b = engine_values(model, points, names), nested_values(model, points, names)
@@ -135,10 +136,9 @@ def main() -> None:
             precision: {label: measure(precision, names) for label, names in CASES.items()}
             for precision in ("float32", "float64")
         }
-    text = json.dumps({"result": result, "environment": environment("both", 0)}, indent=2)
-    print(text)
+    print(json.dumps(result, indent=2))
     if options.out:
-        options.out.write_text(text + "\n")
+        write_json(options.out, {"result": result, "environment": environment("both", 0)})
 
 
 if __name__ == "__main__":

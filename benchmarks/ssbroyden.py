@@ -18,27 +18,21 @@ import jax
 import jax.numpy as jnp
 from hyrespinn.experiments.environment import environment
 from hyrespinn.experiments.presets import configure
-from hyrespinn.experiments.solve import Session
-from hyrespinn.experiments.stages import make_stages
+from hyrespinn.files import write_json
 from hyrespinn.optim import ssbroyden
 from hyrespinn.problems import AllenCahnDirichlet
 from timing import time_together
+from training import Prepared, changed, prepare
 
 STEPS = 20
+WARM = 300  # into the first round, where the line search has settled
 
 
-def prepare(width: int, centers: int) -> tuple[Any, Any, Any]:
-    """The SSBroyden stage of the fast preset, a short way into its first round."""
-    config = configure(AllenCahnDirichlet())
+def prepared(width: int, centers: int) -> Prepared:
+    """The fast preset with a network of this size, without its first stage."""
+    config = changed(configure(AllenCahnDirichlet()), adam_steps=0)
     model = replace(config.model_config, width=width, centers=centers)
-    train = replace(config.train, adam_steps=0)
-    session = Session(replace(config, model_config=model, train=train), progress=False)
-    theta, assemble = session._model(jax.random.key(0))
-    objective = session._objective(assemble)
-    (stage,) = make_stages(train)
-    state = jax.jit(lambda t, k: stage.start(objective, t, k))(theta, jax.random.key(1))
-    state = jax.jit(lambda s: stage.renew(objective, s))(state)
-    return objective, stage, state
+    return prepare(replace(config, model_config=model))
 
 
 def main() -> None:
@@ -48,13 +42,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="also write the result as JSON")
     options = parser.parse_args()
     with jax.enable_x64(True):
-        objective, stage, state = prepare(options.width, options.centers)
+        program = prepared(options.width, options.centers)
+        objective, stage = program.objective, program.stages["ssbroyden"]
         run = jax.jit(lambda s, n: stage.run(objective, s, n), donate_argnums=0)
-        state = run(state, jnp.asarray(300))
+        state = run(program.state(stage), jnp.asarray(WARM))
         n = state.optimiser.theta.size
         box = {"state": state, "theta": jnp.copy(state.optimiser.theta)}
-        samples = jax.tree.map(jnp.copy, state.samples)
-        gradient = jax.jit(partial(_evaluations, objective, samples))
+        samples, context = jax.tree.map(jnp.copy, (state.samples, state.context))
+        gradient = jax.jit(partial(_evaluations, objective, samples, context))
         box["H"] = jnp.eye(n)
         vector = jnp.ones(n) / n
         change = jax.jit(partial(_update, vector), donate_argnums=0)
@@ -96,15 +91,14 @@ def main() -> None:
             "update of the matrix ms": 1e3 * seconds["update"],
             "update / one pass (read and write)": seconds["update"] / seconds["pass"],
         }
-    text = json.dumps({"result": result, "environment": environment("float64", 0)}, indent=2)
-    print(text)
+    print(json.dumps(result, indent=2))
     if options.out:
-        options.out.write_text(text + "\n")
+        write_json(options.out, {"result": result, "environment": environment("float64", 0)})
 
 
-def _evaluations(objective: Any, samples: Any, theta: Any) -> Any:
+def _evaluations(objective: Any, samples: Any, context: Any, theta: Any) -> Any:
     """Many evaluations in a row, each at a point that depends on the one before."""
-    function = objective.value_and_grad(samples)
+    function = objective.value_and_grad(samples, context)
     return jax.lax.fori_loop(0, STEPS, lambda _, t: t - 1e-14 * function(t)[1], theta)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,93 @@ def smoke_bench() -> str:
     return summary_grid(bench.cells.values(), bench.request.models).markdown()
 
 
+def _result(name: str) -> dict[str, Any]:
+    """What a benchmark has found so far; nothing where it was never run."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text())["result"] if path.exists() else {}
+
+
+def problems_engine() -> str:
+    lines = [
+        "| problem | precision | order | engine | nested reverse | nested forward | faster by |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for precision, rows in _result("problems_engine").items():
+        for name, r in rows.items():
+            rate = " | ".join(f"{v:,.0f}" for v in r["steps per second"].values())
+            faster = f"{r['reverse / engine']:.1f}×, {r['forward / engine']:.1f}×"
+            lines.append(f"| `{name}` | {precision} | {r['order']} | {rate} | {faster} |")
+    return "\n".join(lines)
+
+
+def optimisers() -> str:
+    found = _result("optimisers")
+    if not found:
+        return ""
+    names = list(dict.fromkeys(o for runs in found.values() for o in runs))
+    lines = ["| problem | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
+    for name, runs in found.items():
+        last = [f"{runs[o]['error'][-1]:.1e}" if o in runs else "" for o in names]
+        lines.append(f"| `{name}` | " + " | ".join(last) + " |")
+    return "\n".join(lines)
+
+
+def scaling() -> str:
+    lines = ["| what grows | optimiser | sizes | ms a step | each to the one before |"]
+    lines.append("|---|---|---|---|---|")
+    for curve, runs in _result("scaling").items():
+        for optimiser, rows in runs.items():
+            sizes = ", ".join(f"{r['size']:,}" for r in rows)
+            cost = ", ".join(f"{r['ms']:.2f}" for r in rows)
+            grown = ", ".join(f"{b['ms'] / a['ms']:.2f}" for a, b in pairwise(rows))
+            lines.append(f"| {curve} | {optimiser} | {sizes} | {cost} | {grown} |")
+    return "\n".join(lines)
+
+
+def memory() -> str:
+    lines = [
+        "| problem | optimiser | parameters | program | peak, compilation included |",
+        "|---|---|---|---|---|",
+    ]
+    for name, runs in _result("memory").items():
+        for optimiser, r in runs.items():
+            held = f"{r['program MB']:.0f} MB | {r['peak MB']:.0f} MB"
+            lines.append(f"| `{name}` | {optimiser} | {r['parameters']:,} | {held} |")
+    return "\n".join(lines)
+
+
+def roofline() -> str:
+    lines = [
+        "| network | derivatives | precision | engine | bare products | ratio |",
+        "|---|---|---|---|---|---|",
+    ]
+    for precision, networks in _result("roofline").items():
+        for network, cases in networks.items():
+            for case, r in cases.items():
+                times = f"{r['engine ms']:.2f} ms | {r['products ms']:.2f} ms"
+                lines.append(f"| {network} | {case} | {precision} | {times} | {r['ratio']:.2f} |")
+    return "\n".join(lines)
+
+
+def compilation() -> str:
+    lines = [
+        "| problem | optimiser | tracing | compiling | from the cache |",
+        "|---|---|---|---|---|",
+    ]
+    for name, runs in _result("compilation").items():
+        for optimiser, r in runs.items():
+            seconds = " | ".join(f"{v:.1f} s" for v in r.values())
+            lines.append(f"| `{name}` | {optimiser} | {seconds} |")
+    return "\n".join(lines)
+
+
 TABLES = {
+    "problems-engine": problems_engine,
+    "optimisers": optimisers,
+    "scaling": scaling,
+    "memory": memory,
+    "roofline": roofline,
+    "compilation": compilation,
     "comparison": comparison,
     "smoke-bench": smoke_bench,
     "allen-cahn": allen_cahn,
