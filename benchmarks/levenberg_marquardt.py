@@ -1,9 +1,8 @@
-"""Levenberg–Marquardt: cost and memory of a step, and its error against that of SSBroyden.
+"""Levenberg–Marquardt: cost and memory of a step.
 
-``step`` times one step at about 2,000 parameters and 6,000 points of Korteweg–de Vries in a
-process of its own, whose peak memory before and after tells what the steps need. ``race`` trains
-a problem with both optimisers for equally many seconds after the same Adam steps. Run ``python
-benchmarks/levenberg_marquardt.py step`` or ``… race PROBLEM --seconds 60``.
+About 2,000 parameters and 6,000 points of Korteweg–de Vries; the peak memory of the process before
+and after tells what the steps need. Run ``python benchmarks/levenberg_marquardt.py``; how it fares
+against the other optimisers is in ``optimisers.py``.
 """
 
 from __future__ import annotations
@@ -13,29 +12,19 @@ import json
 import os
 import resource
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from hyrespinn.experiments.config import RunConfig, with_settings
+from hyrespinn.experiments.config import with_settings
 from hyrespinn.experiments.environment import environment
-from hyrespinn.experiments.monitor import Monitor
 from hyrespinn.experiments.presets import configure
 from hyrespinn.experiments.solve import Session
-from hyrespinn.experiments.stages import make_stages
 from hyrespinn.losses.jacobian import linearised
 from hyrespinn.optim.levenberg_marquardt import Rule, gram
 from hyrespinn.problems import problem_named
-from hyrespinn.references import reference_of
 from hyrespinn.training.lm_stage import LmStage
-from hyrespinn.training.loop import WHOLE, Silent, Stops, Trainer
-from hyrespinn.training.stages import QuasiNewtonStage, Stage
-from hyrespinn.training.windows import stretches
-
-WINDOWS = {"korteweg-de-vries": 5, "kuramoto-sivashinsky": 20}
-"""Of these problems the first of so many windows of time is solved."""
 
 
 def lm_stage(rule: Rule, sketch: int, sketch_above: int, round_steps: int) -> LmStage:
@@ -112,88 +101,16 @@ def time_step(options: argparse.Namespace) -> dict[str, Any]:
     return result
 
 
-class Rows(Silent):
-    """Keeps the history."""
-
-    def __init__(self) -> None:
-        self.rows: list[dict[str, Any]] = []
-
-    def append(self, row: Any) -> None:
-        self.rows.append(dict(row))
-        error = {k: f"{v:.2e}" for k, v in row.items() if k.startswith("rel_l2")}
-        print(row["stage"], row["step"], row["seconds"], f"{row['loss_total']:.3e}", error)
-
-
-def race(options: argparse.Namespace) -> dict[str, Any]:
-    """The history of each optimiser: seconds, loss and error."""
-    problem = problem_named(options.problem)()
-    config = configure(problem, model=options.model)
-    config = with_settings(config, {"train.points": options.points})
-    config = replace(config, train=replace(config.train, adam_steps=options.adam))
-    found = {}
-    for name in options.optimisers:
-        found[name] = contest(config, name, options)
-    return found
-
-
-def contest(config: RunConfig, name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
-    session = Session(config, progress=False)
-    theta, assemble = session._model(jax.random.key(config.seed))
-    objective = session._objective(assemble)
-    stages: list[Stage] = make_stages(config.train, assemble(theta))
-    if name == "lm":
-        stage = lm_stage(rule_of(options), options.sketch, options.sketch_above, options.round)
-        stages = [stage if isinstance(s, QuasiNewtonStage) else s for s in stages]
-    windows: Any = WHOLE
-    if options.problem in WINDOWS:
-        time_span = config.problem.domain.bounds[0]
-        windows = stretches(time_span, WINDOWS[options.problem])[:1]
-    reference = reference_of(config.problem, lambda text: None)
-    assert reference is not None
-    store = Rows()
-    trainer = Trainer(
-        objective,
-        stages,
-        jax.random.fold_in(jax.random.key(config.seed), 1),
-        stops=Stops(max_seconds=options.seconds),
-        store=store,
-        monitor=Monitor(objective, reference, windows),
-        windows=windows,
-    )
-    outcome = trainer.run(theta)
-    print(name, outcome.status, outcome.message, outcome.steps, "parameters", theta.size)
-    return thinned(store.rows)
-
-
-def thinned(rows: list[dict[str, Any]], count: int = 12) -> list[dict[str, Any]]:
-    """About ``count`` rows, the last among them, with what a race is about."""
-    kept = rows[:: -max(1, len(rows) // count)][::-1]
-    return [
-        {
-            k: v
-            for k, v in row.items()
-            if k in ("step", "stage", "seconds", "loss_total") or k.startswith("rel_l2")
-        }
-        for row in kept
-    ]
-
-
 def rule_of(options: argparse.Namespace) -> Rule:
     return Rule(scaling=options.scaling, damping=options.damping, space=options.space)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("step", "race"))
-    parser.add_argument("problem", nargs="?", default="korteweg-de-vries")
     parser.add_argument("--model", default="pinn")
     parser.add_argument("--width", type=int, default=30, help="of the network that is timed")
     parser.add_argument("--points", type=int, default=6000)
     parser.add_argument("--steps", type=int, default=6)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--adam", type=int, default=1000)
-    parser.add_argument("--round", type=int, default=25)
-    parser.add_argument("--optimisers", nargs="+", default=["lm", "ssbroyden"])
     parser.add_argument("--scaling", default="identity", choices=("identity", "marquardt"))
     parser.add_argument("--damping", type=float, default=Rule().damping)
     parser.add_argument("--space", type=int, default=Rule().space)
@@ -202,7 +119,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="also write the result as JSON")
     options = parser.parse_args()
     with jax.enable_x64(True):
-        result = time_step(options) if options.what == "step" else race(options)
+        result = time_step(options)
     chosen = {k: v for k, v in vars(options).items() if k != "out"}
     content = {"options": chosen, "result": result, "environment": environment("float64", 0)}
     text = json.dumps(content, indent=2)

@@ -26,7 +26,7 @@ FILE = ROOT / "results" / "optimisers.json"
 FIGURE = ROOT / "docs" / "images" / "optimisers.png"
 
 FIRST_ORDER = ("adam", "soap")
-SECOND_ORDER = ("lbfgs", "bfgs", "ssbfgs", "ssbroyden")
+SECOND_ORDER = ("lbfgs", "bfgs", "ssbfgs", "ssbroyden", "lm")
 OPTIMISERS = (*FIRST_ORDER, *SECOND_ORDER)
 PROBLEMS: dict[str, dict[str, Any]] = {
     "allen-cahn-dirichlet": {},

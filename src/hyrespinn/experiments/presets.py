@@ -13,6 +13,7 @@ from ..problems.problem import Problem, anatomy
 from ..solution import inputs_of
 from .config import RunConfig, TrainConfig
 from .paper import paper_model, paper_training
+from .rules import fitted_model, fitted_training, traits_of
 
 Settings = tuple[Any, TrainConfig]
 
@@ -21,18 +22,17 @@ FAST_TRAIN = TrainConfig(relative_target=1e-10)
 
 
 def fast(problem: Problem, model: str) -> Settings:
-    """A good answer in minutes on two cores."""
-    return _sized(problem, model, FAST_MODEL), FAST_TRAIN
+    """A good answer in minutes on two cores, by rules that look at the problem."""
+    return _fitted(problem, model, FAST_MODEL, FAST_TRAIN)
 
 
 def accurate(problem: Problem, model: str) -> Settings:
     """Ten times better where that is possible: a larger network, more points, more steps."""
-    return (
-        _sized(problem, model, replace(FAST_MODEL, width=32, centers=48)),
-        replace(
-            FAST_TRAIN, ssbroyden_steps=15_000, points=8192, round_steps=500, relative_target=1e-14
-        ),
+    larger = replace(FAST_MODEL, width=32, centers=48)
+    longer = replace(
+        FAST_TRAIN, ssbroyden_steps=15_000, points=8192, round_steps=500, relative_target=1e-14
     )
+    return _fitted(problem, model, larger, longer)
 
 
 def paper(problem: Problem, model: str) -> Settings:
@@ -47,6 +47,11 @@ def smoke(problem: Problem, model: str) -> Settings:
         _sized(problem, model, replace(FAST_MODEL, width=16, centers=16)),
         replace(FAST_TRAIN, adam_steps=300, ssbroyden_steps=150, round_steps=75, points=1024),
     )
+
+
+def _fitted(problem: Problem, model: str, base: HyResPINNConfig, train: TrainConfig) -> Settings:
+    traits = traits_of(problem)
+    return _sized(problem, model, fitted_model(base, traits)), fitted_training(train, traits)
 
 
 def _inputs(problem: Problem) -> Inputs:

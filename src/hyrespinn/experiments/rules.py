@@ -1,0 +1,66 @@
+"""How the presets fit network and training to a problem.
+
+Every rule goes by what can be read off the problem itself, and was measured: ``docs/training.md``
+has the figures, ``benchmarks/rules.py`` makes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..nn import HyResPINNConfig
+from ..problems.problem import Problem, anatomy
+from .config import TrainConfig
+
+WINDOWS = {3: 5, 4: 20}
+"""Windows of time by the order of the equation in space; one where it is lower."""
+MOST_WINDOWS = WINDOWS[max(WINDOWS)]
+LEAST_STEPS = 1000
+"""SSBroyden steps that a window needs, however many there are."""
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What the rules look at: whether there is time, and the order of the equation in space."""
+
+    time: bool
+    order: int
+
+
+def traits_of(problem: Problem) -> Traits:
+    """
+    >>> import hyrespinn as hp
+    >>> traits_of(hp.problems.KortewegDeVries())
+    Traits(time=True, order=3)
+    """
+    time = problem.domain.has_time
+    requested = anatomy(problem).requested
+    return Traits(time, max(sum(index[1:] if time else index) for index in requested))
+
+
+def fitted_model(model: HyResPINNConfig, traits: Traits) -> HyResPINNConfig:
+    """Without time the solution is smooth inside: smooth kernels that reach far.
+
+    With time it may have fronts: compact kernels that reach the nearest centres, the default.
+    """
+    if traits.time:
+        return model
+    return replace(model, kernel="gaussian", width_quantile=0.3)
+
+
+def fitted_training(train: TrainConfig, traits: Traits) -> TrainConfig:
+    """An equation of the third order or more in space is marched through windows of time.
+
+    Such waves move the faster the shorter they are, so that all of time at once is out of reach
+    of a small network. Each window begins with the parameters of the one before.
+    """
+    if not traits.time or traits.order < min(WINDOWS):
+        return train
+    windows = WINDOWS.get(traits.order, MOST_WINDOWS)
+    return replace(
+        train,
+        windows=windows,
+        window_start="warm",
+        adam_steps=train.adam_steps // 2,
+        ssbroyden_steps=max(LEAST_STEPS, train.ssbroyden_steps // windows),
+    )

@@ -1,0 +1,49 @@
+"""The rules by which presets look at a problem."""
+
+from __future__ import annotations
+
+import hyrespinn as hp
+import pytest
+from hyrespinn.experiments.presets import configure
+from hyrespinn.experiments.rules import Traits, traits_of
+
+
+class Beam(hp.Problem):
+    """Of the fourth order in space, and of the second in time, which does not count."""
+
+    domain = hp.TimeBox(t=(0.0, 1.0), x=(0.0, 1.0))
+    fields = ("u",)
+
+    def residual(self, u, p):
+        return u.tt + 0.01 * u.xxxx
+
+    def conditions(self):
+        return [hp.Initial(0.0), hp.Initial(1.0, derivative="t"), hp.Dirichlet(0.0)]
+
+
+@pytest.mark.parametrize(
+    ("problem", "traits"),
+    [
+        (Beam(), Traits(time=True, order=4)),
+        (hp.problems.Wave1D(), Traits(time=True, order=2)),
+        (hp.problems.Darcy3DNeumann(), Traits(time=False, order=2)),
+        (hp.problems.KortewegDeVries(), Traits(time=True, order=3)),
+    ],
+)
+def test_traits_are_read_off_the_equation(problem, traits):
+    assert traits_of(problem) == traits
+
+
+@pytest.mark.parametrize("preset", ["fast", "accurate"])
+def test_an_equation_of_ones_own_gets_its_windows(preset):
+    train = configure(Beam(), preset=preset).train
+    assert train.windows == 20
+    assert train.window_start == "warm"
+    assert configure(hp.problems.Wave1D(), preset=preset).train.windows == 1
+
+
+def test_a_steady_problem_starts_with_wide_kernels():
+    steady = configure(hp.problems.Poisson2D()).model_config
+    moving = configure(hp.problems.Burgers()).model_config
+    assert (steady.kernel, moving.kernel) == ("gaussian", "wendland-c4")
+    assert steady.width_quantile > moving.width_quantile
