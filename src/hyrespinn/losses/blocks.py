@@ -1,8 +1,8 @@
 """A sum over points with its gradient, block by block.
 
-A block's values, derivatives and adjoints stay in the cache of a core between the forward and the
-backward pass. All points at once go through main memory at every layer: the same gradient of 4,096
-points took 1.6 times the computing (``benchmarks/blocks.py``).
+A block's values, derivatives and adjoints stay in the processor's cache between the forward and the
+backward pass; all points at once go through main memory at every layer. With much smaller blocks
+the second core has nothing to do. ``benchmarks/blocks.py`` compares sizes.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-LARGEST = 512
+LARGEST = 1024
+"""Points in a block at most."""
 
 
-def block_count(points: int, largest: int = LARGEST) -> int:
+def block_count(points: int) -> int:
     """Into how many equal blocks so many points are cut; 1 where no number near fits.
 
-    >>> block_count(4096), block_count(1000), block_count(100), block_count(1009)
-    (8, 2, 1, 1)
+    >>> block_count(4096), block_count(1500), block_count(1000), block_count(2003)
+    (4, 2, 1, 1)
     """
-    fewest = -(-points // largest)
+    fewest = -(-points // LARGEST)
     return next((n for n in range(fewest, 4 * fewest) if points % n == 0), 1)
 
 
