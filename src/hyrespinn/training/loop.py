@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -15,6 +16,7 @@ from jax import Array
 from ..losses.context import Context, first_window, next_window
 from ..losses.objective import Objective
 from .adaptive_windows import too_hard, window_error
+from .programs import Function, Programs
 from .records import Clock, Reporter, Silent, Store
 from .stages import Stage
 from .windows import ENDS_ALL, WHOLE, Status, Stretch, WindowOutcome, Windows
@@ -117,7 +119,7 @@ class Trainer:
         self.message = ""
         self.tried: list[WindowOutcome] = []
         self.row: Mapping[str, Any] = {}
-        self._programs: dict[tuple[int, str], Callable[..., Any]] = {}
+        self.programs = Programs(self.clock)
         self._last_checkpoint = time.monotonic()
 
     def _measured(self, objective: Objective, state: Any) -> tuple[dict[str, Array], ...]:
@@ -134,29 +136,43 @@ class Trainer:
             estimates,
         )
 
-    def _compiled(
-        self, name: str, function: Callable[..., Any], donate: tuple[int, ...] = ()
-    ) -> Callable[..., Any]:
-        """Compile at the first call, on the compilation clock; later calls train.
+    def _functions(self, index: int) -> dict[str, Function]:
+        """What a stage consists of, by name."""
+        stage = self.stages[index]
+        objective = self.objective_of(stage)
+        return {
+            "start": Function(lambda t, k, c: stage.start(objective, t, k, c)),
+            "renew": Function(lambda s: stage.renew(objective, s), donate=(0,)),
+            "run": Function(lambda s, n: stage.run(objective, s, n), donate=(0,)),
+            "measure": Function(lambda s: self._measured(objective, s)),
+            "retry": Function(lambda s: stage.retry(objective, s)),
+            "restart": Function(lambda s: stage.restart(objective, s)),
+        }
 
-        Every stage has its programs once, whatever the number of windows.
-        """
-        place = (self.progress.stage, name)
-        if place not in self._programs:
-            self._programs[place] = self._program(jax.jit(function, donate_argnums=donate))
-        return self._programs[place]
+    def _program(self, name: str) -> Callable[..., Any]:
+        """A program of the present stage; every stage has them once, for all windows."""
+        index = self.progress.stage
+        return self.programs.get((index, name), self._functions(index)[name])
 
-    def _program(self, jitted: Any) -> Callable[..., Any]:
-        ready: dict[str, Any] = {}
+    def _compile_ahead(self, theta: Array, context: Context) -> None:
+        """Begin to compile what every stage needs, each in the background."""
+        for index in range(self.progress.stage, len(self.stages)):
+            self._compile_stage(index, (theta, self.key, context))
 
-        def call(*arguments: Any) -> Any:
-            if "code" not in ready:
-                with self.clock.measure("compilation"):
-                    ready["code"] = jitted.lower(*arguments).compile()
-            with self.clock.measure("training"):
-                return jax.block_until_ready(ready["code"](*arguments))
+    def _compile_stage(self, index: int, begin: tuple[Array, Array, Context]) -> None:
+        functions = self._functions(index)
 
-        return call
+        @cache  # in the background too
+        def state() -> Any:
+            return jax.eval_shape(functions["start"].call, *begin)
+
+        shapes: dict[str, Callable[[], tuple[Any, ...]]] = {
+            "start": lambda: begin,
+            "renew": lambda: (state(),),
+            "run": lambda: (state(), jnp.asarray(0)),
+            "measure": lambda: (state(),),
+        }
+        self.programs.ahead([((index, name), functions[name], shapes[name]) for name in shapes])
 
     @property
     def stretch(self) -> Stretch | None:
@@ -193,6 +209,7 @@ class Trainer:
             for k, window in enumerate(self.kept())
         ]
         latest = thetas[-1] if thetas else theta
+        self._compile_ahead(theta, self.context_of(self.stretch, thetas, theta))
         while not self.windows.is_over(self.tried):
             self._announce()
             if state is None:
@@ -201,7 +218,7 @@ class Trainer:
                 context = self.context_of(self.stretch, thetas, theta)
                 first = latest if self.warm else theta
                 if self.prepare is not None:
-                    first = self._compiled("prepare", self.prepare)(first, context)
+                    first = self.programs.get("prepare", Function(self.prepare))(first, context)
             else:
                 first, context = state.optimiser.theta, state.context
             latest, context = self._window(first, context, state)
@@ -214,6 +231,7 @@ class Trainer:
                 break
             if self.tried[-1].kept and self.tried[-1].stretch is not None:
                 self.store.keep_window(len(thetas) - 1, latest)
+        self.programs.close()
         return Outcome(
             tuple(thetas), tuple(contexts), self.tried[-1].status, self.progress.steps, self.clock,
             self.losses, self.message, tuple(self.kept()), self.windows.is_over(self.tried),
@@ -253,9 +271,7 @@ class Trainer:
         if self.stops.relative_target:
             # The scale of the data: what a network that is zero everywhere would lose, with the
             # weights of the beginning, so that a resumed run has the same target.
-            scale = self._compiled(
-                "scale", lambda t, k, c: objective_scale(self.objective, t, k, c)
-            )
+            scale = self.programs.get("scale", Function(partial(objective_scale, self.objective)))
             at_first = self.objective.context(context.window)
             relative = self.stops.relative_target * float(scale(theta, self.key, at_first))
             self.target = max(self.target, relative)
@@ -281,17 +297,13 @@ class Trainer:
         return self.objective if stage.part is None else self.objective.upto(stage.part)
 
     def _stage(self, stage: Stage, theta: Array, context: Context, state: Any) -> Any:
-        objective, progress = self.objective_of(stage), self.progress
+        progress = self.progress
         if state is None:
-            start = self._compiled("start", lambda t, k, c: stage.start(objective, t, k, c))
             # Copied, because an array that a program hands through may be the one it was given.
-            state = _copy(start(theta, self.stage_key(), context))
+            state = _copy(self._program("start")(theta, self.stage_key(), context))
         self.reporter.stage(stage.name, stage.steps, progress.stage_steps, self.clock.training)
-        run = self._compiled("run", lambda s, n: stage.run(objective, s, n), donate=(0,))
-        renew = self._compiled("renew", lambda s: stage.renew(objective, s), donate=(0,))
-        retry = self._compiled("retry", lambda s: stage.retry(objective, s))
-        restart = self._compiled("restart", lambda s: stage.restart(objective, s))
-        measure = self._compiled("measure", lambda s: self._measured(objective, s))
+        run, renew, measure = (self._program(name) for name in ("run", "renew", "measure"))
+        retry, restart = self._program("retry"), self._program("restart")
         while progress.stage_steps < stage.steps and progress.done is None:
             with self.clock.measure("training"):
                 good = _copy(state)

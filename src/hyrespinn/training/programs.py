@@ -1,0 +1,91 @@
+"""The compiled programs of a training, made in the background before they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import jax
+
+from .records import Clock
+
+Shapes = tuple[Any, ...]
+
+
+class Function(NamedTuple):
+    """What is to be compiled; the arguments in ``donate`` are used up by a call."""
+
+    call: Callable[..., Any]
+    donate: tuple[int, ...] = ()
+
+
+class Programs:
+    """Every program is compiled once, by its name; waiting for it counts as compilation.
+
+    ``ahead`` starts with some of them in the background: the compiler uses one core, and while
+    the first stage is trained the programs of the next become ready.
+    """
+
+    def __init__(self, clock: Clock):
+        self.clock = clock
+        self._early: dict[Hashable, Future[tuple[Shapes, Any]]] = {}
+        self._calls: dict[Hashable, Callable[..., Any]] = {}
+        self._workers: list[ThreadPoolExecutor] = []
+
+    def ahead(self, several: Sequence[tuple[Hashable, Function, Callable[[], Shapes]]]) -> None:
+        """Compile these, one after the other, for arguments of the shapes that are worked out."""
+        # The precision is a setting of each thread.
+        precise = bool(jax.config.values["jax_enable_x64"])
+
+        def compiled(function: Function, shapes: Callable[[], Shapes]) -> tuple[Shapes, Any]:
+            with jax.enable_x64(precise):
+                arguments = shapes()
+                return arguments, _compile(function, arguments)
+
+        worker = ThreadPoolExecutor(max_workers=1)
+        self._workers.append(worker)
+        for name, function, shapes in several:
+            self._early[name] = worker.submit(compiled, function, shapes)
+
+    def get(self, name: Hashable, function: Function) -> Callable[..., Any]:
+        """The program of this name, ready to be called."""
+        if name not in self._calls:
+            self._calls[name] = self._program(name, function)
+        return self._calls[name]
+
+    def _program(self, name: Hashable, function: Function) -> Callable[..., Any]:
+        ready: dict[str, Any] = {}
+
+        def call(*arguments: Any) -> Any:
+            if "code" not in ready:
+                with self.clock.measure("compilation"):
+                    ready["code"] = self._code(name, function, arguments)
+            with self.clock.measure("training"):
+                return jax.block_until_ready(ready["code"](*arguments))
+
+        return call
+
+    def _code(self, name: Hashable, function: Function, arguments: Shapes) -> Any:
+        if name in self._early:
+            expected, code = self._early[name].result()
+            if _described(expected) == _described(arguments):
+                return code
+        return _compile(function, arguments)
+
+    def close(self) -> None:
+        """Leave out what was not begun."""
+        for worker in self._workers:
+            worker.shutdown(wait=False, cancel_futures=True)
+
+
+def _compile(function: Function, arguments: Shapes) -> Any:
+    jitted = jax.jit(function.call, donate_argnums=function.donate)
+    return jitted.lower(*arguments).compile()
+
+
+def _described(arguments: Shapes) -> Any:
+    """The structure and the types of arguments, as far as a program depends on them."""
+    leaves, structure = jax.tree.flatten(arguments)
+    types = [jax.typeof(x) if isinstance(x, jax.Array) else x for x in leaves]
+    return structure, [(t.shape, t.dtype, getattr(t, "weak_type", False)) for t in types]
