@@ -139,7 +139,7 @@ def problems_engine() -> str:
 def optimisers() -> str:
     found = _result("optimisers")
     if not found:
-        return ""
+        return "Not run yet."
     names = list(dict.fromkeys(o for runs in found.values() for o in runs))
     lines = ["| problem | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
     for name, runs in found.items():
@@ -197,7 +197,67 @@ def compilation() -> str:
     return "\n".join(lines)
 
 
+def rivals_step() -> str:
+    lines = ["| library | Allen–Cahn | Kuramoto–Sivashinsky |", "|---|---|---|"]
+    found = _result("rivals-step")
+    for library in found.get("allen-cahn", {}):
+        rates = [_rate(found.get(case, {}).get(library)) for case in EQUATIONS]
+        lines.append(f"| {library} | {' | '.join(rates)} |")
+    return "\n".join(lines)
+
+
+EQUATIONS = ("allen-cahn", "kuramoto-sivashinsky")
+
+
+def _rate(entry: dict[str, Any] | None) -> str:
+    if entry is None:
+        return "not measured"
+    return f"{entry['steps_per_second']:.0f} ({entry['hyrespinn is faster by']:.1f}×)"
+
+
+def rivals_ssbroyden() -> str:
+    lines = ["| library | steps a second | evaluations a step |", "|---|---|---|"]
+    for library, entry in _result("rivals-ssbroyden").get("allen-cahn", {}).items():
+        lines.append(f"| {library} | {_rate(entry)} | {entry['evaluations a step']:.1f} |")
+    return "\n".join(lines)
+
+
+def rivals_accuracy() -> str:
+    lines = ["| problem | library | seconds to 1e-3 | best error |", "|---|---|---|---|"]
+    for problem, entries in _result("rivals-accuracy").items():
+        for library, entry in entries.items():
+            when = f"not in {entry['limit seconds']:.0f}"
+            if entry["seconds"] is not None:
+                when = f"{entry['seconds']:.0f}"
+            lines.append(f"| `{problem}` | {library} | {when} | {entry['best error']:.1e} |")
+    return "\n".join(lines)
+
+
+def levenberg_marquardt() -> str:
+    found = _result("levenberg_marquardt")
+    kept = ("seconds a step", "Jacobian, seconds", "lower triangle of JᵀJ, seconds")
+    memory = ("peak above the state before, MB", "peak of the process, MB")
+    lines = ["| what | measured |", "|---|---|"]
+    lines += [f"| {name} | {found[name]:.2f} |" for name in kept if name in found]
+    lines += [f"| {name} | {found[name]:.0f} |" for name in memory if name in found]
+    return "\n".join(lines)
+
+
+def blocks() -> str:
+    found = _result("blocks")
+    sizes = list(next(iter(found.values()), {}))
+    lines = [f"| problem, model | {' | '.join(sizes)} |", "|---" * (len(sizes) + 1) + "|"]
+    for name, row in found.items():
+        lines.append(f"| {name} | {' | '.join(f'{v:.1f}' for v in row.values())} |")
+    return "\n".join(lines)
+
+
 TABLES = {
+    "rivals-step": rivals_step,
+    "rivals-ssbroyden": rivals_ssbroyden,
+    "rivals-accuracy": rivals_accuracy,
+    "levenberg-marquardt": levenberg_marquardt,
+    "blocks": blocks,
     "problems-engine": problems_engine,
     "optimisers": optimisers,
     "scaling": scaling,
