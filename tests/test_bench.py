@@ -377,6 +377,7 @@ def test_a_real_bench_stops_goes_on_and_is_kept(tmp_path, monkeypatch):
     assert [p.stat().st_mtime_ns for p in held] == before
 
 
+@pytest.mark.slow
 def test_two_cells_at_once(tmp_path):
     """In processes of their own, each on one core; the figures are those of a single process."""
     few = {"train.adam_steps": 3, "train.ssbroyden_steps": 0, "train.points": 16, "model.width": 4}

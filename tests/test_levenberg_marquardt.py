@@ -58,7 +58,12 @@ def oracle(objective, theta, samples, context):
     return jax.jit(lambda t: (function(t), jax.jacfwd(function)(t)))(theta)
 
 
-@pytest.mark.parametrize("name", CASES)
+SLOW = ("grey-scott",)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in CASES]
+)
 def test_the_jacobian_is_that_of_the_weighted_vector(name):
     objective, theta, samples, context = case(name, **CASES[name])
     rows, known = oracle(objective, theta, samples, context)

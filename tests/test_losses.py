@@ -347,9 +347,9 @@ def test_one_point_is_enough_for_a_finite_loss_and_gradient(exact, x64):
     assert np.any(gradient != 0)
 
 
-@pytest.mark.parametrize("count", [512, 2048, 2003, 3000])
+@pytest.mark.parametrize("count", [2003, 3000])
 def test_the_gradient_by_blocks_is_that_of_the_whole_loss(count, x64):
-    """In one block, in several, and where no number of blocks fits."""
+    """In several blocks, and where no number of blocks fits."""
     conditions = [hp.Dirichlet(lambda p: p.x, "x"), hp.MeanValue(0.3)]
     made, theta = objective(
         lambda u, p: u.xx - u**2 + p.x, conditions, counts=(count, 10, 12), config=TINY

@@ -81,6 +81,7 @@ def test_all_models_of_a_preset_have_one_size(preset):
     assert max(counts) <= 1.05 / 0.95 * min(counts)
 
 
+@pytest.mark.slow
 def test_windows_weights_causality_and_fitted_layer_run_together():
     """The periodic Allen–Cahn equation as the paper trains it, but in windows, small and short."""
     few = {

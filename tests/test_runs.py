@@ -75,9 +75,12 @@ def test_history_has_losses_gates_and_error(finished):
     assert table[0].keys() >= columns | {"phi_alpha_1", "phi_beta_1", "rel_l2_u"}
 
 
+SOFT = (signal.SIGINT, signal.SIGTERM)
+
+
 @pytest.mark.parametrize(
     "number",
-    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL],
+    [*(pytest.param(s, marks=pytest.mark.slow) for s in SOFT), signal.SIGKILL],
 )
 def test_a_stopped_run_resumes_to_the_same_bits(finished, tmp_path, number):
     out = tmp_path / "run"

@@ -116,7 +116,9 @@ def test_one_point_in_a_batch_is_enough():
     assert np.isfinite(result["losses"]["total"])
 
 
-@pytest.mark.parametrize("rule", ["bfgs", "ssbfgs", "lbfgs", "lm"])
+@pytest.mark.parametrize(
+    "rule", [*(pytest.param(r, marks=pytest.mark.slow) for r in ("bfgs", "ssbfgs")), "lbfgs", "lm"]
+)
 def test_the_other_second_order_rules_train_too(rule):
     result = solve(settings={"train.quasi_newton": rule}).result
     assert result["rel_l2"]["u"] < 0.2
@@ -137,9 +139,9 @@ def test_soap_trains_too():
 
 
 def test_optimisers_run_in_any_order():
-    stages = "ssbroyden:20, soap:20, lbfgs:10, lm:4, adam:5"
+    stages = "ssbroyden:20, lm:4, adam:5"
     solution = solve(settings={"train.stages": stages})
-    assert solution.result["steps"] == 59
+    assert solution.result["steps"] == 29
     assert np.isfinite(solution.result["losses"]["total"])
 
 
