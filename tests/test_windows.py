@@ -172,6 +172,7 @@ def test_a_warm_start_takes_the_last_network(marched):
     assert not all(other)
 
 
+@pytest.mark.slow
 def test_a_stopped_march_resumes_to_the_same_bits(tmp_path):
     """Stopped in the second window, resumed: the third begins from the same parameters."""
     limit = {"count": 0}
