@@ -120,6 +120,7 @@ def test_a_whole_run_keeps_converged_windows(found):
     assert solution.result["rel_l2"]["u"] < 0.15 * len(windows)
 
 
+@pytest.mark.slow
 def test_a_stopped_run_resumes_to_the_same_bits(found, tmp_path):
     """Stopped in a window that comes after a halved one."""
     whole, settings = found
@@ -144,6 +145,7 @@ def test_a_stopped_run_resumes_to_the_same_bits(found, tmp_path):
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
+@pytest.mark.slow
 def test_a_hopeless_window_ends_the_run_and_says_what_to_do():
     settings = {**SETTINGS, "train.ssbroyden_steps": 0, "train.window_tolerance": 1e-9}
     solution = hp.solve(Heat(), settings={**settings, "train.windows": 100}, progress=False)

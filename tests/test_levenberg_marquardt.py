@@ -58,7 +58,7 @@ def oracle(objective, theta, samples, context):
     return jax.jit(lambda t: (function(t), jax.jacfwd(function)(t)))(theta)
 
 
-SLOW = ("grey-scott",)
+SLOW = ("grey-scott", "allen-cahn-periodic")
 
 
 @pytest.mark.parametrize(

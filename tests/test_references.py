@@ -330,6 +330,7 @@ def test_the_papers_reference_is_as_far_off_as_decision_d8_says(fine):
     assert 2.39e-3 < relative_l2(paper.values["u"], fine[::4, ::4]) < 2.41e-3
 
 
+@pytest.mark.slow
 def test_the_papers_periodic_reference_is_as_far_off_as_decision_d9_says():
     converged = reference_of(AllenCahnPeriodic())
     paper = make_reference(AllenCahnPeriodic(reference="paper"))

@@ -104,6 +104,7 @@ def test_a_stopped_run_resumes_to_the_same_bits(finished, tmp_path, number):
     assert json.loads((out / "result.json").read_text())["status"] == "completed"
 
 
+@pytest.mark.slow
 def test_a_run_stopped_by_its_time_limit_resumes(finished, tmp_path):
     out = tmp_path / "run"
     limited = ["solve", *ARGUMENTS, "--out", str(out), "--max-seconds", "0.001", *ASSIGNMENTS]
@@ -174,6 +175,7 @@ def test_a_full_disk_does_not_end_a_training(tmp_path, monkeypatch):
     assert (tmp_path / "run" / "solution.hyres").is_file()
 
 
+@pytest.mark.slow
 def test_own_problems_can_be_resumed_too(tmp_path):
     settings = {**TINY, "train.adam_steps": 200, "train.ssbroyden_steps": 0}
     whole = hp.solve(Heat(nu=0.1), out=tmp_path / "a", progress=False, settings=settings)

@@ -124,6 +124,7 @@ def test_the_other_second_order_rules_train_too(rule):
     assert result["rel_l2"]["u"] < 0.2
 
 
+@pytest.mark.slow
 def test_a_fixed_set_of_points_trains_too():
     """Poisson-disk points: drawn once, with nothing left for adaptive points to choose."""
     result = solve(settings={"train.sampler": "poisson"}).result
