@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -55,7 +56,7 @@ def _processor() -> str:
     with suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         text = next((line for line in lines if line.startswith(("flags", "Features"))), "")
-    return hashlib.sha256(f"{os.uname().machine} {text}".encode()).hexdigest()[:12]
+    return hashlib.sha256(f"{platform.machine()} {text}".encode()).hexdigest()[:12]
 
 
 def _prune(place: Path) -> None:
