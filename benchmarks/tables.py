@@ -123,11 +123,15 @@ def _result(name: str) -> dict[str, Any]:
     return json.loads(path.read_text())["result"] if path.exists() else {}
 
 
+def _head(*columns: str) -> list[str]:
+    """The first two lines of a table."""
+    return [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+
+
 def problems_engine() -> str:
-    lines = [
-        "| problem | precision | order | engine | nested reverse | nested forward | faster by |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = _head(
+        "problem", "precision", "order", "engine", "nested reverse", "nested forward", "faster by"
+    )
     for precision, rows in _result("problems_engine").items():
         for name, r in rows.items():
             rate = " | ".join(f"{v:,.0f}" for v in r["steps per second"].values())
@@ -141,7 +145,7 @@ def optimisers() -> str:
     if not found:
         return "Not run yet."
     names = list(dict.fromkeys(o for runs in found.values() for o in runs))
-    lines = ["| problem | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
+    lines = _head("problem", *names)
     for name, runs in found.items():
         last = [f"{runs[o]['error'][-1]:.1e}" if o in runs else "" for o in names]
         lines.append(f"| `{name}` | " + " | ".join(last) + " |")
@@ -149,8 +153,7 @@ def optimisers() -> str:
 
 
 def scaling() -> str:
-    lines = ["| what grows | optimiser | sizes | ms a step | each to the one before |"]
-    lines.append("|---|---|---|---|---|")
+    lines = _head("what grows", "optimiser", "sizes", "ms a step", "each to the one before")
     for curve, runs in _result("scaling").items():
         for optimiser, rows in runs.items():
             sizes = ", ".join(f"{r['size']:,}" for r in rows)
@@ -161,10 +164,7 @@ def scaling() -> str:
 
 
 def memory() -> str:
-    lines = [
-        "| problem | optimiser | parameters | program | peak, compilation included |",
-        "|---|---|---|---|---|",
-    ]
+    lines = _head("problem", "optimiser", "parameters", "program", "peak, compilation included")
     for name, runs in _result("memory").items():
         for optimiser, r in runs.items():
             held = f"{r['program MB']:.0f} MB | {r['peak MB']:.0f} MB"
@@ -173,10 +173,7 @@ def memory() -> str:
 
 
 def roofline() -> str:
-    lines = [
-        "| network | derivatives | precision | engine | bare products | ratio |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = _head("network", "derivatives", "precision", "engine", "bare products", "ratio")
     for precision, networks in _result("roofline").items():
         for network, cases in networks.items():
             for case, r in cases.items():
@@ -186,10 +183,7 @@ def roofline() -> str:
 
 
 def compilation() -> str:
-    lines = [
-        "| problem | optimiser | tracing | compiling | from the cache |",
-        "|---|---|---|---|---|",
-    ]
+    lines = _head("problem", "optimiser", "tracing", "compiling", "from the cache")
     for name, runs in _result("compilation").items():
         for optimiser, r in runs.items():
             seconds = " | ".join(f"{v:.1f} s" for v in r.values())
@@ -198,7 +192,7 @@ def compilation() -> str:
 
 
 def rivals_step() -> str:
-    lines = ["| library | Allen–Cahn | Kuramoto–Sivashinsky |", "|---|---|---|"]
+    lines = _head("library", "Allen–Cahn", "Kuramoto–Sivashinsky")
     found = _result("rivals-step")
     for library in found.get("allen-cahn", {}):
         rates = [_rate(found.get(case, {}).get(library)) for case in EQUATIONS]
@@ -216,14 +210,14 @@ def _rate(entry: dict[str, Any] | None) -> str:
 
 
 def rivals_ssbroyden() -> str:
-    lines = ["| library | steps a second | evaluations a step |", "|---|---|---|"]
+    lines = _head("library", "steps a second", "evaluations a step")
     for library, entry in _result("rivals-ssbroyden").get("allen-cahn", {}).items():
         lines.append(f"| {library} | {_rate(entry)} | {entry['evaluations a step']:.1f} |")
     return "\n".join(lines)
 
 
 def rivals_accuracy() -> str:
-    lines = ["| problem | library | seconds to 1e-3 | best error |", "|---|---|---|---|"]
+    lines = _head("problem", "library", "seconds to 1e-3", "best error")
     for problem, entries in _result("rivals-accuracy").items():
         for library, entry in entries.items():
             when = f"not in {entry['limit seconds']:.0f}"
@@ -237,7 +231,7 @@ def levenberg_marquardt() -> str:
     found = _result("levenberg_marquardt")
     kept = ("seconds a step", "Jacobian, seconds", "lower triangle of JᵀJ, seconds")
     memory = ("peak above the state before, MB", "peak of the process, MB")
-    lines = ["| what | measured |", "|---|---|"]
+    lines = _head("what", "measured")
     lines += [f"| {name} | {found[name]:.2f} |" for name in kept if name in found]
     lines += [f"| {name} | {found[name]:.0f} |" for name in memory if name in found]
     return "\n".join(lines)
@@ -246,7 +240,7 @@ def levenberg_marquardt() -> str:
 def blocks() -> str:
     found = _result("blocks")
     sizes = list(next(iter(found.values()), {}))
-    lines = [f"| problem, model | {' | '.join(sizes)} |", "|---" * (len(sizes) + 1) + "|"]
+    lines = _head("problem, model", *sizes)
     for name, row in found.items():
         lines.append(f"| {name} | {' | '.join(f'{v:.1f}' for v in row.values())} |")
     return "\n".join(lines)
