@@ -3,11 +3,12 @@
 from .elementwise import ACTIVATIONS, activation, cos, exp, sin, tanh
 from .fallback import lift, propagate
 from .multiindex import MultiIndex, closure, name_of, parse
-from .taylor import Taylor, column, compose, concatenate, coordinates, square
+from .taylor import Operator, Taylor, column, compose, concatenate, coordinates, square
 
 __all__ = [
     "ACTIVATIONS",
     "MultiIndex",
+    "Operator",
     "Taylor",
     "activation",
     "closure",

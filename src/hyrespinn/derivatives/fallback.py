@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from . import multiindex as mi
-from .taylor import Taylor
+from .taylor import Taylor, weighted
 
 
 def lift(function: Callable[[Array], Array], x: Any) -> Any:
@@ -32,8 +32,8 @@ def lift(function: Callable[[Array], Array], x: Any) -> Any:
 
     def along(*offsets: Array) -> Array:
         total = x.value
-        for index, part in x.parts.items():
-            if any(index):
+        for index in x.indices[1:]:
+            if (part := x.parts.get(index)) is not None:
                 weight: Any = 1 / _factorial(index)
                 for offset, n in zip(offsets, index, strict=True):
                     weight = weight * offset**n
@@ -41,8 +41,13 @@ def lift(function: Callable[[Array], Array], x: Any) -> Any:
         return function(total)
 
     origin = (jnp.zeros((), x.dtype),) * dimension
-    parts = {index: _partial(along, index)(*origin) for index in x.indices}
-    return Taylor(parts, x.indices)
+    parts: dict[Any, Array] = {index: _partial(along, index)(*origin) for index in x.indices}
+    for key, operator in enumerate(x.operators):
+        # The polynomial has none of the operator's own derivatives: theirs is the linear term.
+        parts[key] = jax.jvp(function, (x.value,), (x[key],))[1]
+        for alpha, weight in operator.items():
+            parts[key] = parts[key] + weighted(weight, _partial(along, alpha)(*origin))
+    return x.like(parts)
 
 
 def propagate(function: Callable[[Any], Any], x: Any) -> Any:

@@ -6,13 +6,17 @@ derivatives. The derivatives lie side by side, one array each, and not in one st
 CPU the compiler copies a stack at every layer, which made a step three to six times slower
 (``benchmarks/engine.py --layouts``). A derivative that is zero by structure (the second
 derivative of a coordinate) is absent and costs nothing.
+
+A series may also carry linear operators ``L = Σ c_α ∂^α`` in place of their highest derivatives:
+``u_t − ν u_xx`` travels as one array where ``u_t`` and ``u_xx`` would be two. All that a product
+or a chain rule asks of ``L`` beyond itself are derivatives below those ``α``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -21,37 +25,61 @@ from jax import Array
 from . import multiindex as mi
 from .multiindex import MultiIndex
 
-Parts = dict[MultiIndex, Array]
+Key: TypeAlias = MultiIndex | int
+"""Of a part: the multi-index of a derivative, or the place of an operator among the operators."""
+
+Parts = dict[Key, Array]
+
+Operator = dict[MultiIndex, Array]
+"""``Σ c_α ∂^α`` as ``α → c_α``: a number, or one for each point. No ``α`` is below another one."""
 
 
 @jax.tree_util.register_pytree_node_class
 class Taylor:
-    """A batch of values ``(..., features)`` and the derivatives of ``indices``.
+    """A batch of values ``(..., features)``, the derivatives of ``indices``, and ``operators`` of it.
 
     >>> x = coordinates(jnp.array([[0.5]]), closure=((0,), (1,), (2,)))
     >>> float((x * x * x)[(2,)][0, 0])
     3.0
     """
 
-    __slots__ = ("indices", "parts")
+    __slots__ = ("indices", "operators", "parts")
     __array_priority__ = 1000  # so that ``array * taylor`` comes here
     __array_ufunc__ = None
 
-    def __init__(self, parts: Mapping[MultiIndex, Array], indices: tuple[MultiIndex, ...]):
+    def __init__(
+        self,
+        parts: Mapping[Key, Array],
+        indices: tuple[MultiIndex, ...],
+        operators: Sequence[Operator] = (),
+    ):
         self.parts: Parts = dict(parts)
         self.indices = indices
+        self.operators = tuple(operators)
 
     def tree_flatten(self) -> tuple[list[Any], tuple[Any, ...]]:
-        keys = tuple(self.parts)
-        return [self.parts[k] for k in keys], (keys, self.indices)
+        coefficients = [c for operator in self.operators for c in operator.values()]
+        kinds = tuple(tuple(operator) for operator in self.operators)
+        return [*self.parts.values(), *coefficients], (tuple(self.parts), self.indices, kinds)
 
     @classmethod
     def tree_unflatten(cls, aux: tuple[Any, ...], children: Sequence[Any]) -> Taylor:
         # Not through __init__: JAX also rebuilds trees around leaves that are not arrays.
         self = object.__new__(cls)
-        keys, self.indices = aux
-        self.parts = dict(zip(keys, children, strict=True))
+        keys, self.indices, kinds = aux
+        leaves = iter(children)
+        self.parts = {key: next(leaves) for key in keys}
+        self.operators = tuple({alpha: next(leaves) for alpha in kind} for kind in kinds)
         return self
+
+    def like(self, parts: Mapping[Key, Array]) -> Taylor:
+        """Other parts of the same kind."""
+        return Taylor(parts, self.indices, self.operators)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """All parts there can be."""
+        return (*self.indices, *range(len(self.operators)))
 
     @property
     def zero(self) -> MultiIndex:
@@ -72,20 +100,21 @@ class Taylor:
     @property
     def order(self) -> int:
         """The highest total order carried."""
-        return mi.order(self.indices[-1])
+        highest = (alpha for operator in self.operators for alpha in operator)
+        return max(map(mi.order, (self.indices[-1], *highest)))
 
-    def __getitem__(self, index: MultiIndex) -> Array:
+    def __getitem__(self, key: Key) -> Array:
         """One derivative, broadcast to the value's shape; zero where it vanishes by structure."""
-        part = self.parts.get(index)
+        part = self.parts.get(key)
         if part is None:
-            if index not in self.indices:
-                raise KeyError(f"the derivative {index} is not among {self.indices}")
+            if key not in self.keys:
+                raise KeyError(f"the derivative {key} is not among {self.keys}")
             return jnp.zeros_like(self.value)
         return jnp.broadcast_to(part, self.value.shape)
 
     def map(self, linear: Callable[[Array], Array]) -> Taylor:
         """Apply a linear map to the value and to every derivative."""
-        return Taylor({k: linear(v) for k, v in self.parts.items()}, self.indices)
+        return self.like({k: linear(v) for k, v in self.parts.items()})
 
     def feature(self, selection: Any) -> Taylor:
         """Select along the last axis."""
@@ -98,32 +127,56 @@ class Taylor:
         return self.map(jnp.negative)
 
     def _check(self, other: Taylor) -> None:
-        if self.indices != other.indices:
-            raise ValueError(f"series of {self.indices} and of {other.indices} do not mix")
+        if self.keys != other.keys:
+            raise ValueError(f"series of {self.keys} and of {other.keys} do not mix")
+
+    def product_rule(self, key: Key) -> list[tuple[Weight, Key, Key]]:
+        """Leibniz' rule ``(fg)_key = Σ c · f_a · g_b`` as a list of ``(c, a, b)``."""
+        if not isinstance(key, int):
+            return list(mi.leibniz(key))
+        mixed = [
+            (c * weight, a, b)
+            for alpha, weight in self.operators[key].items()
+            for c, a, b in mi.leibniz(alpha)
+            if any(a) and any(b)
+        ]
+        return [(1, key, self.zero), (1, self.zero, key), *mixed]
+
+    def chain_rule(self, key: Key) -> list[tuple[Weight, int, tuple[Key, ...]]]:
+        """Faà di Bruno's formula ``f(g)_key = Σ c · f⁽ᵏ⁾(g) · Π g_μ`` as a list of ``(c, k, μ…)``."""
+        if not isinstance(key, int):
+            return list(mi.faa_di_bruno(key))
+        mixed = [
+            (c * weight, k, factors)
+            for alpha, weight in self.operators[key].items()
+            for c, k, factors in mi.faa_di_bruno(alpha)
+            if k > 1
+        ]
+        return [(1, 1, (key,)), *mixed]
 
     def __add__(self, other: Any) -> Taylor:
         if not isinstance(other, Taylor):
-            return Taylor({**self.parts, self.zero: self.value + other}, self.indices)
+            return self.like({**self.parts, self.zero: self.value + other})
         self._check(other)
         parts = dict(self.parts)
         for index, part in other.parts.items():
             parts[index] = parts[index] + part if index in parts else part
-        return Taylor(parts, self.indices)
+        return self.like(parts)
 
     def __mul__(self, other: Any) -> Taylor:
         if not isinstance(other, Taylor):
             return self.map(lambda part: part * other)
         self._check(other)
         parts: Parts = {}
-        for index in self.indices:
+        for key in self.keys:
             terms = [
-                _weighted(c, self.parts[a] * other.parts[b])
-                for c, a, b in mi.leibniz(index)
+                weighted(c, self.parts[a] * other.parts[b])
+                for c, a, b in self.product_rule(key)
                 if a in self.parts and b in other.parts
             ]
             if terms:
-                parts[index] = _sum(terms)
-        return Taylor(parts, self.indices)
+                parts[key] = _sum(terms)
+        return self.like(parts)
 
     def __sub__(self, other: Any) -> Taylor:
         return self + (-other)
@@ -138,24 +191,37 @@ class Taylor:
     __rmul__ = __mul__
 
 
-def _weighted(weight: int, term: Array) -> Array:
-    return term if weight == 1 else weight * term
+Weight: TypeAlias = int | Array
+
+
+def weighted(weight: Weight, term: Array) -> Array:
+    """The weight, one number or one for each point, times a term."""
+    if isinstance(weight, int):
+        return term if weight == 1 else weight * term
+    return weight.reshape(weight.shape + (1,) * (term.ndim - weight.ndim)) * term
 
 
 def _sum(terms: Sequence[Array]) -> Array:
     return sum(terms[1:], start=terms[0])
 
 
-def coordinates(points: Array, closure: tuple[MultiIndex, ...]) -> Taylor:
+def coordinates(
+    points: Array, closure: tuple[MultiIndex, ...], operators: Sequence[Operator] = ()
+) -> Taylor:
     """The points ``(..., d)`` as the identity map: first derivatives are unit vectors."""
     parts: Parts = {closure[0]: points}
     dimension = points.shape[-1]
     for axis in range(dimension):
         unit = tuple(int(i == axis) for i in range(dimension))
+        lead = (1,) * (points.ndim - 1)
+        vector = jnp.zeros((*lead, dimension), points.dtype).at[..., axis].set(1)
         if unit in closure:
-            lead = (1,) * (points.ndim - 1)
-            parts[unit] = jnp.zeros((*lead, dimension), points.dtype).at[..., axis].set(1)
-    return Taylor(parts, closure)
+            parts[unit] = vector
+        for key, operator in enumerate(operators):
+            if unit in operator:
+                term = weighted(operator[unit], vector)
+                parts[key] = parts[key] + term if key in parts else term
+    return Taylor(parts, closure, operators)
 
 
 def square(x: Taylor | Array) -> Taylor | Array:
@@ -163,15 +229,15 @@ def square(x: Taylor | Array) -> Taylor | Array:
     if not isinstance(x, Taylor):
         return x * x
     parts: Parts = {}
-    for index in x.indices:
+    for key in x.keys:
         terms = [
-            _weighted(c if a == b else 2 * c, x.parts[a] * x.parts[b])
-            for c, a, b in mi.leibniz(index)
-            if a <= b and a in x.parts and b in x.parts
+            weighted(c if a == b else 2 * c, x.parts[a] * x.parts[b])
+            for c, a, b in x.product_rule(key)
+            if x.keys.index(a) <= x.keys.index(b) and a in x.parts and b in x.parts
         ]
         if terms:
-            parts[index] = _sum(terms)
-    return Taylor(parts, x.indices)
+            parts[key] = _sum(terms)
+    return x.like(parts)
 
 
 def column(x: Any, i: int) -> Any:
@@ -184,10 +250,9 @@ def concatenate(items: Sequence[Any]) -> Any:
     """Join along the feature axis."""
     if not isinstance(items[0], Taylor):
         return jnp.concatenate(items, axis=-1)
-    indices = items[0].indices
-    present = [i for i in indices if any(i in item.parts for item in items)]
-    return Taylor(
-        {i: jnp.concatenate([item[i] for item in items], axis=-1) for i in present}, indices
+    present = [k for k in items[0].keys if any(k in item.parts for item in items)]
+    return items[0].like(
+        {k: jnp.concatenate([item[k] for item in items], axis=-1) for k in present}
     )
 
 
@@ -227,16 +292,16 @@ def _elementwise_jvp(
 def _chain(values: Sequence[Array], x: Taylor) -> Parts:
     """Faà di Bruno's formula, with ``values[k] = f⁽ᵏ⁾(x)``."""
     parts: Parts = {}
-    for index in x.indices:
+    for key in x.keys:
         by_order: dict[int, list[Array]] = {}
-        for weight, k, factors in mi.faa_di_bruno(index):
+        for weight, k, factors in x.chain_rule(key):
             if all(f in x.parts for f in factors):
                 term = _product([x.parts[f] for f in factors])
                 by_order.setdefault(k, []).append(
-                    values[k] if term is None else _weighted(weight, term)
+                    values[k] if term is None else weighted(weight, term)
                 )
         if by_order:
-            parts[index] = _sum(
+            parts[key] = _sum(
                 [terms[0] if k == 0 else values[k] * _sum(terms) for k, terms in by_order.items()]
             )
     return parts
@@ -253,7 +318,7 @@ def _product(factors: Sequence[Array]) -> Array | None:
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _compose(derivatives: Derivatives, x: Taylor) -> Taylor:
-    return Taylor(_chain(derivatives(x.value, x.order), x), x.indices)
+    return x.like(_chain(derivatives(x.value, x.order), x))
 
 
 def _compose_forward(derivatives: Derivatives, x: Taylor) -> tuple[Taylor, Taylor]:
@@ -262,16 +327,17 @@ def _compose_forward(derivatives: Derivatives, x: Taylor) -> tuple[Taylor, Taylo
 
 def _compose_backward(derivatives: Derivatives, x: Taylor, cotangent: Taylor) -> tuple[Taylor]:
     slope = _chain(derivatives(x.value, x.order + 1)[1:], x)
-    parts: Parts = {}
-    for index, part in x.parts.items():
-        terms = [
-            _weighted(mi.binomial(upper, index), slope[mi.minus(upper, index)] * bar)
-            for upper, bar in cotangent.parts.items()
-            if all(i <= j for i, j in zip(index, upper, strict=True))
-            and mi.minus(upper, index) in slope
-        ]
-        parts[index] = _unbroadcast(_sum(terms), part.shape) if terms else jnp.zeros_like(part)
-    return (Taylor(parts, x.indices),)
+    terms: dict[Key, list[Array]] = {key: [] for key in x.parts}
+    for upper, bar in cotangent.parts.items():
+        for weight, a, b in x.product_rule(upper):
+            if a in slope and b in terms:
+                terms[b].append(weighted(weight, slope[a] * bar))
+    parts = {
+        key: _unbroadcast(_sum(terms[key]), part.shape) if terms[key] else jnp.zeros_like(part)
+        for key, part in x.parts.items()
+    }
+    # The coefficients of an operator do not depend on what is trained.
+    return (Taylor(parts, x.indices, jax.tree.map(jnp.zeros_like, x.operators)),)
 
 
 def _unbroadcast(array: Array, shape: tuple[int, ...]) -> Array:

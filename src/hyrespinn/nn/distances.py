@@ -136,7 +136,7 @@ def _above_rounding(s: Any, squares: Any, offsets: Array) -> Any:
     """Keep an expanded square above the rounding error of its terms, where a root is noise."""
     if isinstance(s, Taylor):
         value = _above_rounding(s.value, squares.value, offsets)
-        return Taylor({**s.parts, s.zero: value}, s.indices)
+        return s.like({**s.parts, s.zero: value})
     floor = 4 * jnp.finfo(s.dtype).eps * jax.lax.stop_gradient(squares + offsets)
     return jnp.maximum(s, floor)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jaxtyping import Float
 
@@ -29,6 +31,7 @@ from .conditions import (
     Periodic,
 )
 from .fields import Field, Point, fields_of
+from .linear_part import LinearPart, find_linear_part, recombined
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -233,6 +236,24 @@ def anatomy(problem: Problem) -> Anatomy:
     )
 
 
+def linear_part(problem: Problem, anatomy: Anatomy) -> LinearPart | None:
+    """What of the residual's derivatives is needed in linear combinations alone."""
+    lower, upper = np.asarray(problem.domain.bounds).T
+    some = jnp.asarray(np.random.default_rng(0).uniform(lower, upper, (16, lower.size)))
+    residuals = partial(_residuals, problem)
+    return find_linear_part(residuals, set(anatomy.requested), len(problem.fields), some)
+
+
+def _residuals(
+    problem: Problem, values: Taylor | Mapping[MultiIndex, Array], points: Array
+) -> dict[str, Array]:
+    """The residuals by name, from derivatives ``(points, fields)``."""
+    domain = problem.domain
+    fields = fields_of(values, problem.fields, domain.coordinates, domain.space)
+    result = problem.residual(*fields, Point(points, domain.coordinates))
+    return named_residuals(result, points.shape[0])
+
+
 def _check_statement(problem: Problem) -> None:
     cls = type(problem).__name__
     for attribute, example in (("domain", "Box(x=(0, 1))"), ("fields", '("u",)')):
@@ -319,11 +340,13 @@ def residuals_at(
     problem: Problem,
     series: Callable[[Taylor], Taylor],
     anatomy: Anatomy,
+    linear: LinearPart | None,
     points: Float[Array, "n d"],
 ) -> dict[str, Float[Array, " n"]]:
     """The residuals at points, for a solution that maps coordinates to its fields."""
-    domain = problem.domain
-    values = series(coordinates(points, anatomy.closure))
-    fields = fields_of(values, problem.fields, domain.coordinates, domain.space)
-    result = problem.residual(*fields, Point(points, domain.coordinates))
-    return named_residuals(result, points.shape[0])
+    if linear is None:
+        return _residuals(problem, series(coordinates(points, anatomy.closure)), points)
+    values = series(coordinates(points, linear.closure, linear.operators(points)))
+    carried = {index: values[index] for index in linear.closure}
+    applied = [values[k] for k in range(len(values.operators))]
+    return recombined(linear, partial(_residuals, problem), carried, applied, points)

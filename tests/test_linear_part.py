@@ -1,0 +1,204 @@
+"""Operators carried through a network in place of their highest derivatives."""
+
+from __future__ import annotations
+
+import hyrespinn as hp
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hyrespinn.derivatives import closure, concatenate, coordinates, exp, lift, sin, square, tanh
+from hyrespinn.nn import HyResPINNConfig, PINNConfig
+from hyrespinn.nn.parameters import flatten
+from hyrespinn.problems import PROBLEMS, problem_named
+from hyrespinn.problems.ansatz import build_ansatz
+from hyrespinn.problems.problem import anatomy, linear_part, residuals_at
+from hyrespinn.solution import inputs_of
+
+pytestmark = pytest.mark.usefixtures("x64")
+POINTS = np.random.default_rng(1).uniform(0.3, 0.9, (7, 2))
+# Mixed, of different orders, with coefficients that vary.
+OPERATORS = [{(2, 0): np.float64(-0.7), (1, 2): 1 + POINTS[:, 0] ** 2}, {(3, 0): POINTS[:, 1]}]
+
+
+def series_with(operators):
+    """The coordinates with these operators and what they need."""
+    highest = {index for operator in operators for index in operator}
+    carried = [i for i in closure(highest, 2) if i not in highest]
+    arrays = [{i: jnp.asarray(c) for i, c in operator.items()} for operator in operators]
+    return coordinates(jnp.asarray(POINTS), closure(carried, 2), arrays)
+
+
+def whole(x):
+    """Every rule that a layer can use."""
+    y = tanh(x @ jnp.array([[0.3, -1.2, 0.5], [0.8, 0.4, -0.6]]) + 0.1)
+    z = square(y) - 2 * y * exp(y * 0.3) + 1
+    mixed = lift(lambda a: jnp.cos(a[..., :1]) * a[..., 1:2], z)
+    return concatenate([mixed, sin(z), x]) / 1.5
+
+
+@pytest.mark.parametrize("operator", OPERATORS, ids=["mixed", "third"])
+def test_an_operator_is_the_sum_of_its_derivatives(operator):
+    apart = whole(coordinates(jnp.asarray(POINTS), closure(operator, 2)))
+    together = whole(series_with([operator]))
+    expected = sum(c.reshape(-1, 1) * apart[i] for i, c in operator.items())
+    np.testing.assert_allclose(together[0], expected, rtol=1e-11, atol=1e-11)
+    for index in together.indices:
+        np.testing.assert_allclose(together[index], apart[index], rtol=1e-12, atol=1e-12)
+
+
+def test_two_operators_at_once():
+    first, second = {(2, 0): np.float64(2), (0, 1): np.float64(1)}, {(2, 0): POINTS[:, 0]}
+    both = whole(series_with([first, second]))
+    np.testing.assert_allclose(both[0], whole(series_with([first]))[0], rtol=1e-12)
+    np.testing.assert_allclose(both[1], whole(series_with([second]))[0], rtol=1e-12)
+
+
+def test_series_with_other_operators_do_not_mix():
+    one = series_with(OPERATORS[:1])
+    with pytest.raises(ValueError, match="do not mix"):
+        one * coordinates(jnp.asarray(POINTS), one.indices)
+    with pytest.raises(KeyError):
+        one[1]
+
+
+def test_a_series_with_operators_is_a_tree():
+    one = series_with(OPERATORS[:1])
+    again = jax.jit(lambda x: x * 2.0)(one)
+    np.testing.assert_array_equal(again[0], 2 * one[0])
+    assert again.keys == one.keys
+
+
+def problem_of(residual, fields=("u",), conditions=(), domain=None):
+    """A problem with this residual and no fuss."""
+
+    class Made(hp.Problem):
+        pass
+
+    Made.domain = domain or hp.Box(x=(0, 1), y=(0, 1))
+    Made.fields = fields
+    Made.residual = lambda self, *arguments: residual(*arguments)
+    Made.conditions = lambda self: list(conditions)
+    return Made()
+
+
+def found_in(residual, **settings):
+    problem = problem_of(residual, **settings)
+    return linear_part(problem, anatomy(problem))
+
+
+def both_ways(problem, config, seed=0):
+    """The residuals and the gradient of their squares, carried together and apart."""
+    found = anatomy(problem)
+    model = config.build(inputs_of(problem, found, exact=True), jax.random.key(seed))
+    theta, assemble = flatten(model)
+    theta = theta + 0.1 * jnp.cos(jnp.arange(theta.size))
+    ansatz, _ = build_ansatz(problem, True)
+    lower, upper = np.asarray(problem.domain.bounds).T
+    points = jnp.asarray(np.random.default_rng(2).uniform(lower, upper, (20, lower.size)))
+
+    def evaluate(linear):
+        def loss(theta):
+            vectors = residuals_at(
+                problem, lambda x: ansatz(assemble(theta), x), found, linear, points
+            )
+            return sum(jnp.mean(v**2) for v in vectors.values()), vectors
+
+        return jax.jit(jax.value_and_grad(loss, has_aux=True))(theta)
+
+    linear = linear_part(problem, found)
+    assert linear is not None
+    return evaluate(linear), evaluate(None)
+
+
+def agree(together, apart):
+    ((_, vectors), gradient), ((_, expected), expected_gradient) = together, apart
+    assert vectors.keys() == expected.keys()
+    for name, vector in expected.items():
+        size = float(jnp.max(jnp.abs(vector)))
+        np.testing.assert_allclose(vectors[name], vector, rtol=1e-10, atol=1e-12 * size)
+    size = float(jnp.linalg.norm(expected_gradient))
+    np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-8, atol=1e-11 * size)
+
+
+@pytest.mark.parametrize("name", sorted(PROBLEMS))
+def test_every_problem_gives_the_same_residual_and_gradient(name):
+    agree(*both_ways(problem_named(name)(), PINNConfig(width=6, depth=2)))
+
+
+@pytest.mark.parametrize(
+    "mu",
+    [lambda p: 1 + p.x**2, lambda p: [[1 + p.x**2, 0.1], [0.1, 2 + p.y]], [[2.0, 0.3], [0.3, 1.0]]],
+    ids=["field", "matrix of fields", "matrix"],
+)
+def test_permeabilities(mu):
+    problem = problem_named("darcy-2d-dirichlet")(mu=mu)
+    agree(*both_ways(problem, HyResPINNConfig(width=6, depth=1, blocks=1, centers=8)))
+
+
+@pytest.mark.parametrize(
+    "residual",
+    [
+        lambda u, p: u.xx * u.yy - 1,
+        lambda u, p: u.xx**2 + u.yy**2,
+        lambda u, p: u * u.xx + u.x * u.yy,
+        lambda u, p: jnp.abs(u.xx + u.yy),
+        lambda u, p: u.xx + u.yy + jax.lax.stop_gradient(u.xx) ** 2,
+        lambda u, p: u.xx + u.yy + jnp.sign(u.yy),
+        lambda u, p: u.xx - 1,
+        lambda u, p: u * p.x,
+    ],
+    ids=[
+        "product",
+        "squares",
+        "quasilinear",
+        "abs",
+        "stopped",
+        "sign",
+        "one term",
+        "no derivative",
+    ],
+)
+def test_where_there_is_nothing_to_combine(residual):
+    assert found_in(residual) is None
+
+
+def test_a_derivative_below_another_one_stays():
+    found = found_in(lambda u, p: u * u.x + u.xx - u.yyy + p.x * u.xy)
+    assert set(found.indices) == {(2, 0), (0, 3), (1, 1)}
+    assert found.closure == ((0, 0), (0, 1), (1, 0), (0, 2))
+
+
+def test_only_the_linear_derivatives_are_combined():
+    found = found_in(lambda u, p: u.xx**2 + u.yy - p.x * u.xy)
+    assert set(found.indices) == {(0, 2), (1, 1)}
+
+
+def test_a_common_factor_is_taken_out():
+    found = found_in(lambda u, p: jnp.exp(p.x) * u.laplacian)
+    operators, (factor,) = found.operators(jnp.asarray(POINTS)), found.factors(jnp.asarray(POINTS))
+    assert [float(c) for c in operators[0].values()] == [1.0, 1.0]
+    np.testing.assert_allclose(factor, jnp.exp(POINTS[:, 0]), rtol=1e-14)
+
+
+def test_fields_share_an_operator_with_equal_constants():
+    found = found_in(lambda u, v, p: (u.laplacian - v, v.laplacian - u), fields=("u", "v"))
+    assert [place[:3] for place in found.places] == [("residual_1", 0, 0), ("residual_2", 1, 0)]
+    unlike = found_in(lambda u, v, p: (u.laplacian - v, u.xx + 2 * v.laplacian), fields=("u", "v"))
+    assert unlike is None  # three operators for two derivatives
+
+
+def test_a_compiled_residual_is_looked_into():
+    inner = jax.jit(lambda xx, yy, u: 2 * xx + 3 * yy + jnp.sin(u))
+    found = found_in(lambda u, p: inner(u.xx, u.yy, u.value))
+    assert {i: float(c) for i, c in found.operators(jnp.asarray(POINTS))[0].items()} == {
+        (0, 2): 3,
+        (2, 0): 2,
+    }
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_coefficients_have_the_precision_of_the_points(precision):
+    found = found_in(lambda u, p: 0.1 * u.xx + p.x * u.yy)
+    for coefficient in found.operators(jnp.asarray(POINTS, precision))[0].values():
+        assert coefficient.dtype == precision
