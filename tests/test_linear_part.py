@@ -47,6 +47,23 @@ def test_an_operator_is_the_sum_of_its_derivatives(operator):
         np.testing.assert_allclose(together[index], apart[index], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("operator", OPERATORS, ids=["mixed", "third"])
+def test_the_gradient_of_an_operator(operator):
+    def of(theta, x):
+        return whole(x * theta)
+
+    def together(theta):
+        return jnp.sum(of(theta, series_with([operator]))[0] ** 2)
+
+    def apart(theta):
+        series = of(theta, coordinates(jnp.asarray(POINTS), closure(operator, 2)))
+        return jnp.sum(sum(c.reshape(-1, 1) * series[i] for i, c in operator.items()) ** 2)
+
+    theta = jnp.array([0.8, 1.3])
+    expected = jax.jit(jax.grad(apart))(theta)
+    np.testing.assert_allclose(jax.jit(jax.grad(together))(theta), expected, rtol=1e-10)
+
+
 def test_two_operators_at_once():
     first, second = {(2, 0): np.float64(2), (0, 1): np.float64(1)}, {(2, 0): POINTS[:, 0]}
     both = whole(series_with([first, second]))

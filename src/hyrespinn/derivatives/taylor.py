@@ -55,7 +55,7 @@ class Taylor:
     ):
         self.parts: Parts = dict(parts)
         self.indices = indices
-        self.operators = tuple(operators)
+        self.operators = tuple(dict(sorted(operator.items())) for operator in operators)
 
     def tree_flatten(self) -> tuple[list[Any], tuple[Any, ...]]:
         coefficients = [c for operator in self.operators for c in operator.values()]
