@@ -38,12 +38,13 @@ def textbook(H, s, y, tau, phi):
 @pytest.mark.parametrize("seed", range(5))
 def test_update_satisfies_the_secant_equation_and_stays_positive_definite(rule, seed):
     H, s, y, g = random_case(seed)
-    new, apply = ssbroyden.update(H, s, y, H @ y, s @ g, jnp.asarray(0.7), ssbroyden.RULES[rule])
+    change = ssbroyden.update(s, y, H @ y, s @ g, jnp.asarray(0.7), ssbroyden.RULES[rule])
+    new = change.of(H)
     np.testing.assert_allclose(new @ y, s, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(new, new.T, rtol=1e-10, atol=1e-10)
     assert np.linalg.eigvalsh(np.asarray(new)).min() > 0
     x = jnp.arange(1.0, 8.0)
-    np.testing.assert_allclose(apply(H @ x, x), new @ x, rtol=1e-9)
+    np.testing.assert_allclose(change.times(H @ x, x), new @ x, rtol=1e-9)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -52,14 +53,14 @@ def test_update_is_the_printed_formula(rule):
     chosen = ssbroyden.RULES[rule]
     a, Hy = jnp.asarray(0.7), H @ y
     tau, phi = chosen(ssbroyden.Scalars(y @ s, y @ Hy, s @ g, a, 7))
-    new, _ = ssbroyden.update(H, s, y, Hy, s @ g, a, chosen)
+    new = ssbroyden.update(s, y, Hy, s @ g, a, chosen).of(H)
     np.testing.assert_allclose(new, textbook(H, s, y, float(tau), float(phi)), rtol=1e-10)
 
 
 def test_unit_parameters_are_bfgs():
     """τ = φ = 1 is the BFGS formula (I − ρsyᵀ)H(I − ρysᵀ) + ρssᵀ."""
     H, s, y, g = random_case(1)
-    new, _ = ssbroyden.update(H, s, y, H @ y, s @ g, jnp.asarray(1.0), ssbroyden.bfgs_rule)
+    new = ssbroyden.update(s, y, H @ y, s @ g, jnp.asarray(1.0), ssbroyden.bfgs_rule).of(H)
     rho = 1 / float(y @ s)
     left = np.eye(7) - rho * np.outer(s, y)
     np.testing.assert_allclose(new, left @ H @ left.T + rho * np.outer(s, s), rtol=1e-9, atol=1e-9)
@@ -75,7 +76,7 @@ def test_an_exact_inverse_is_kept_within_a_factor_of_ten(rule):
     for a in (1.0, 0.4, 1.7):  # an exact Newton step, and ones that are too short and too long
         s = -a * H @ g
         y = A @ s
-        new, _ = ssbroyden.update(H, s, y, H @ y, s @ g, jnp.asarray(a), ssbroyden.RULES[rule])
+        new = ssbroyden.update(s, y, H @ y, s @ g, jnp.asarray(a), ssbroyden.RULES[rule]).of(H)
         ratio = np.linalg.eigvals(np.asarray(new @ A)).real
         assert ratio.min() > 0.1
         assert ratio.max() < 10
@@ -83,8 +84,34 @@ def test_an_exact_inverse_is_kept_within_a_factor_of_ten(rule):
 
 def test_a_step_without_curvature_leaves_the_matrix_alone():
     H, s, y, g = random_case(2)
-    new, _ = ssbroyden.update(H, s, -y, H @ -y, s @ g, jnp.asarray(1.0), ssbroyden.ssbroyden_rule)
+    new = ssbroyden.update(s, -y, H @ -y, s @ g, jnp.asarray(1.0), ssbroyden.ssbroyden_rule).of(H)
     np.testing.assert_array_equal(new, H)
+
+
+@pytest.mark.parametrize("count", [1, 3, ssbroyden.COLLECTED])
+def test_collected_updates_are_the_updates_one_by_one(count):
+    whole, *_ = random_case(0)
+    collected = ssbroyden.Collected.of(whole)
+    x = jnp.arange(1.0, 8.0)
+    for seed in range(count):
+        _, s, y, g = random_case(seed)
+        a = jnp.asarray(0.7)
+        change = ssbroyden.update(s, y, whole @ y, s @ g, a, ssbroyden.ssbroyden_rule)
+        change = change._replace(scale=change.scale * 1.1)
+        whole, collected = change.of(whole), collected.with_change(change)
+        np.testing.assert_allclose(collected @ x, whole @ x, rtol=1e-9)
+    np.testing.assert_allclose(collected.whole(), whole, rtol=1e-9, atol=1e-9)
+
+
+def test_steps_do_not_depend_on_when_updates_are_worked_in(monkeypatch):
+    def point(collected):
+        monkeypatch.setattr(ssbroyden, "COLLECTED", collected)
+        return ssbroyden.minimise(jax.value_and_grad(rosenbrock), jnp.full(4, -1.2), 20)
+
+    one, many = point(1), point(7)
+    assert int(one.steps) == int(many.steps) == 20
+    np.testing.assert_allclose(one.theta, many.theta, rtol=1e-7)
+    np.testing.assert_allclose(one.inverse_hessian, many.inverse_hessian, rtol=1e-5, atol=1e-7)
 
 
 def rosenbrock(x):

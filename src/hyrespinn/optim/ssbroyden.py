@@ -2,7 +2,7 @@
 
 SSBroyden takes a member of Broyden's family and a scaling of the whole matrix from formulas of
 Al-Baali; on physics-informed losses it is far ahead of BFGS. A step costs one matrix–vector
-product and one pass that updates the matrix in place.
+product; the updates are collected, and worked into the matrix a number of them at a time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from .line_search import ValueAndGrad, search_along
 
@@ -125,19 +125,33 @@ def start(
     )
 
 
+class Change(NamedTuple):
+    """``H₊ = scale·H + Σ column · rowᵀ`` with two columns and rows."""
+
+    scale: Float[Array, ""]
+    columns: Float[Array, "2 n"]
+    rows: Float[Array, "2 n"]
+
+    def of(self, matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
+        return self.scale * matrix + self.columns.T @ self.rows
+
+    def times(self, Hx: Float[Array, " n"], x: Float[Array, " n"]) -> Float[Array, " n"]:
+        """``H₊x`` from ``Hx``."""
+        return self.scale * Hx + (self.rows @ x) @ self.columns
+
+
 def update(
-    H: Float[Array, "n n"],
     s: Float[Array, " n"],
     y: Float[Array, " n"],
     Hy: Float[Array, " n"],
     sg: Float[Array, ""],
     a: Float[Array, ""],
     rule: Rule,
-) -> tuple[Float[Array, "n n"], Callable[[Array, Array], Array]]:
-    """The updated matrix, and ``(Hx, x) ↦ H₊x`` for any ``x``, without another pass over it.
+) -> Change:
+    """The update of ``H`` for a step ``s`` over which the gradient has changed by ``y``.
 
-    ``H₊ = (H − HyyᵀH/yᵀHy + φ(yᵀHy)vvᵀ)/τ + ssᵀ/yᵀs`` with ``v = s/yᵀs − Hy/yᵀHy`` is
-    multiplied out into two outer products, so that one fused pass reads and writes ``H``.
+    ``H₊ = (H − HyyᵀH/yᵀHy + φ(yᵀHy)vvᵀ)/τ + ssᵀ/yᵀs`` with ``v = s/yᵀs − Hy/yᵀHy``, multiplied
+    out into two outer products; no change at all where ``y`` and ``s`` do not allow one.
     """
     ys, yHy = jnp.vdot(y, s), jnp.vdot(y, Hy)
     tau, phi = rule(Scalars(ys, yHy, sg, a, s.size))
@@ -147,21 +161,54 @@ def update(
     eps = jnp.finfo(s.dtype).eps
     usable = (ys > eps * jnp.linalg.norm(y) * jnp.linalg.norm(s)) & (yHy > 0)
     usable &= jnp.isfinite(tau) & (tau > 0) & jnp.isfinite(phi)
-    scale = jnp.where(usable, 1 / tau, 1)
-    left_s = jnp.where(usable, c_ss * s + c_sq * Hy, 0)
-    left_q = jnp.where(usable, c_sq * s + c_qq * Hy, 0)
-    # Or the compiler works these out anew for each of the n² entries.
-    scale, s, Hy, left_s, left_q = jax.lax.optimization_barrier((scale, s, Hy, left_s, left_q))
-
-    def apply(Hx: Array, x: Array) -> Array:
-        return scale * Hx + s * jnp.vdot(left_s, x) + Hy * jnp.vdot(left_q, x)
-
-    updated = scale * H + s[:, None] * left_s[None, :] + Hy[:, None] * left_q[None, :]
-    return updated, apply
+    coefficients = jnp.where(usable, jnp.stack([c_ss, c_sq, c_sq, c_qq]), 0).reshape(2, 2)
+    columns = jnp.stack([s, Hy])
+    return Change(jnp.where(usable, 1 / tau, 1), columns, coefficients @ columns)
 
 
-def step(function: ValueAndGrad, state: QuasiNewtonState, rule: Rule) -> QuasiNewtonState:
-    """One line search and one update; after a failed search the state stays as it was."""
+COLLECTED = 16
+"""Updates that are collected before they are worked into the matrix."""
+
+
+class Collected(NamedTuple):
+    """A matrix with updates not worked in yet: ``scale·matrix + Σ column · rowᵀ``.
+
+    One update at a time would read and write the whole matrix at every step; a product of thin
+    matrices does as much for many of them at once. ``benchmarks/ssbroyden.py`` has the figures.
+    """
+
+    matrix: Float[Array, "n n"]
+    scale: Float[Array, ""]
+    columns: Float[Array, "k n"]
+    rows: Float[Array, "k n"]
+    used: Int[Array, ""]  # updates collected so far
+
+    @classmethod
+    def of(cls, matrix: Float[Array, "n n"]) -> Collected:
+        empty = jnp.zeros((2 * COLLECTED, matrix.shape[0]), matrix.dtype)
+        return cls(matrix, jnp.ones((), matrix.dtype), empty, empty, jnp.asarray(0))
+
+    def __matmul__(self, x: Float[Array, " n"]) -> Float[Array, " n"]:
+        return self.scale * (self.matrix @ x) + (self.rows @ x) @ self.columns
+
+    def with_change(self, change: Change) -> Collected:
+        place = (2 * self.used, 0)
+        return Collected(
+            self.matrix,
+            change.scale * self.scale,
+            jax.lax.dynamic_update_slice(self.columns, change.columns, place),
+            jax.lax.dynamic_update_slice(change.scale * self.rows, change.rows, place),
+            self.used + 1,
+        )
+
+    def whole(self) -> Float[Array, "n n"]:
+        return self.scale * self.matrix + self.columns.T @ self.rows
+
+
+def _step(
+    function: ValueAndGrad, state: QuasiNewtonState, H: Collected, rule: Rule
+) -> tuple[QuasiNewtonState, Collected]:
+    """One line search and one update of ``H``, the matrix of the state."""
     g, p = state.gradient, state.direction
     found = search_along(function, state, p)
     s, y = found.step * p, found.gradient - g
@@ -170,23 +217,48 @@ def step(function: ValueAndGrad, state: QuasiNewtonState, rule: Rule) -> QuasiNe
     # A fresh identity is given the scale of the first curvature seen (Nocedal and Wright 6.20).
     gamma = jnp.where(state.fresh & success, jnp.vdot(y, s) / jnp.vdot(y, y), 1)
     gamma = jnp.where((gamma > 0) & jnp.isfinite(gamma), gamma, 1)
-    w = gamma * (state.inverse_hessian @ found.gradient)
+    w = gamma * (H @ found.gradient)
     Hy = w + gamma * p
     s, y, Hy = (jnp.where(success, v, 0) for v in (s, y, Hy))
-    H, apply = update(gamma * state.inverse_hessian, s, y, Hy, jnp.vdot(s, g), found.step, rule)
-    new_direction = -apply(w, found.gradient)
-    return QuasiNewtonState(
+    change = update(s, y, Hy, jnp.vdot(s, g), found.step, rule)
+    new = state._replace(
         theta=state.theta + s,
         value=jnp.where(success, found.value, state.value),
         decrease=jnp.where(success, state.value - found.value, 0),
         gradient=jnp.where(success, found.gradient, g),
-        inverse_hessian=H,
-        direction=jnp.where(success, new_direction, p),
+        direction=jnp.where(success, -change.times(w, found.gradient), p),
         fresh=state.fresh & ~success,
         steps=state.steps + 1,
         evaluations=state.evaluations + found.evaluations,
         failed=~success,
     )
+    return new, H.with_change(change._replace(scale=gamma * change.scale))
+
+
+def advance(
+    function: ValueAndGrad,
+    state: QuasiNewtonState,
+    rule: Rule,
+    unfinished: Callable[[QuasiNewtonState], Array],
+) -> QuasiNewtonState:
+    """Steps as long as ``unfinished`` says so; after a failed search the point stays as it was."""
+    Pair = tuple[QuasiNewtonState, Collected]
+    nothing = jnp.zeros((0, 0), state.theta.dtype)  # the matrix is not carried twice
+
+    def some_steps(state: QuasiNewtonState) -> QuasiNewtonState:
+        matrix = state.inverse_hessian
+
+        def going_on(pair: Pair) -> Array:
+            return unfinished(pair[0]) & (pair[1].used < COLLECTED)
+
+        def step(pair: Pair) -> Pair:
+            return _step(function, pair[0], pair[1], rule)
+
+        start = state._replace(inverse_hessian=nothing), Collected.of(matrix)
+        end, collected = jax.lax.while_loop(going_on, step, start)
+        return end._replace(inverse_hessian=collected.whole())
+
+    return jax.lax.while_loop(unfinished, some_steps, state)
 
 
 def is_positive_definite(matrix: Array) -> Array:
@@ -220,4 +292,4 @@ def minimise(
     def unfinished(state: QuasiNewtonState) -> Array:
         return (state.steps < steps) & ~state.failed & jnp.any(state.gradient != 0)
 
-    return jax.lax.while_loop(unfinished, lambda s: step(function, s, rule), state)
+    return advance(function, state, rule, unfinished)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 from jax import Array
@@ -71,8 +72,13 @@ class LmStage(RoundStage):
     def blank(self, theta: Array) -> lm.LmState:
         return lm.blank(theta, self.rule)
 
-    def step(self, function: LeastSquares, optimiser: lm.LmState) -> lm.LmState:
-        return lm.step(function.linearise, function.value, optimiser, self.rule)
+    def advance(
+        self, function: LeastSquares, optimiser: lm.LmState, unfinished: Callable[[Any], Array]
+    ) -> lm.LmState:
+        def step(state: lm.LmState) -> lm.LmState:
+            return lm.step(function.linearise, function.value, state, self.rule)
+
+        return jax.lax.while_loop(unfinished, step, optimiser)
 
     def renewed(self, function: LeastSquares, optimiser: lm.LmState) -> lm.LmState:
         return lm.renewed(function.value, optimiser)

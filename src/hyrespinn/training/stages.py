@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -143,8 +144,8 @@ class RoundStage(Stage, ABC):
         return objective.value_and_grad(state.samples, state.context)
 
     @abstractmethod
-    def step(self, function: Any, optimiser: Any) -> Any:
-        """One step; ``failed`` where no lower point is found."""
+    def advance(self, function: Any, optimiser: Any, unfinished: Callable[[Any], Array]) -> Any:
+        """Steps as long as ``unfinished``; ``failed`` where no lower point is found."""
 
     @abstractmethod
     def renewed(self, function: Any, optimiser: Any) -> Any:
@@ -184,9 +185,7 @@ class RoundStage(Stage, ABC):
         def unfinished(optimiser: Any) -> Array:
             return (optimiser.steps < last) & ~optimiser.failed
 
-        optimiser = jax.lax.while_loop(
-            unfinished, lambda o: self.step(function, o), state.optimiser
-        )
+        optimiser = self.advance(function, state.optimiser, unfinished)
         return state._replace(optimiser=optimiser, stuck=optimiser.failed)
 
     def renew(self, objective: Objective, state: StageState) -> StageState:
@@ -215,10 +214,13 @@ class QuasiNewtonStage(RoundStage):
     def blank(self, theta: Array) -> ssbroyden.QuasiNewtonState:
         return ssbroyden.blank(theta)
 
-    def step(
-        self, function: ValueAndGrad, optimiser: ssbroyden.QuasiNewtonState
+    def advance(
+        self,
+        function: ValueAndGrad,
+        optimiser: ssbroyden.QuasiNewtonState,
+        unfinished: Callable[[Any], Array],
     ) -> ssbroyden.QuasiNewtonState:
-        return ssbroyden.step(function, optimiser, ssbroyden.RULES[self.rule])
+        return ssbroyden.advance(function, optimiser, ssbroyden.RULES[self.rule], unfinished)
 
     def renewed(
         self, function: ValueAndGrad, optimiser: ssbroyden.QuasiNewtonState
@@ -251,8 +253,13 @@ class LbfgsStage(RoundStage):
 
         return lbfgs.start(nothing, theta, self.memory)
 
-    def step(self, function: ValueAndGrad, optimiser: lbfgs.LbfgsState) -> lbfgs.LbfgsState:
-        return lbfgs.step(function, optimiser)
+    def advance(
+        self,
+        function: ValueAndGrad,
+        optimiser: lbfgs.LbfgsState,
+        unfinished: Callable[[Any], Array],
+    ) -> lbfgs.LbfgsState:
+        return jax.lax.while_loop(unfinished, lambda o: lbfgs.step(function, o), optimiser)
 
     def renewed(self, function: ValueAndGrad, optimiser: lbfgs.LbfgsState) -> lbfgs.LbfgsState:
         return lbfgs.renewed(function, optimiser)
