@@ -182,6 +182,26 @@ def roofline() -> str:
     return "\n".join(lines)
 
 
+def operators() -> str:
+    lines = _head("problem", "one by one", "as an operator", "faster by")
+    for name, r in _result("operators").items():
+        times = f"{r['one by one ms']:.1f} ms | {r['operator ms']:.1f} ms"
+        lines.append(f"| `{name}` | {times} | {r['ratio']:.2f}× |")
+    return "\n".join(lines)
+
+
+def ssbroyden() -> str:
+    lines = _head(
+        "parameters", "step", "loss and gradient", "pass over the matrix", "evaluations", "ratio"
+    )
+    for r in _result("ssbroyden"):
+        times = " | ".join(f"{r[k]:.1f} ms" for k in ("step ms", "loss and gradient ms", "pass ms"))
+        ratio = r["step / (loss and gradient + pass)"]
+        evaluations = f"{r['evaluations a step']:.2f}"
+        lines.append(f"| {r['parameters']:,} | {times} | {evaluations} | {ratio:.2f} |")
+    return "\n".join(lines)
+
+
 def compilation() -> str:
     lines = _head("problem", "optimiser", "tracing", "compiling", "from the cache")
     for name, runs in _result("compilation").items():
@@ -257,6 +277,8 @@ TABLES = {
     "scaling": scaling,
     "memory": memory,
     "roofline": roofline,
+    "operators": operators,
+    "ssbroyden": ssbroyden,
     "compilation": compilation,
     "comparison": comparison,
     "smoke-bench": smoke_bench,

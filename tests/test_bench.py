@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import dataclasses
+import io
 import json
+import math
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +17,8 @@ import pytest
 from hyrespinn import cli
 from hyrespinn.errors import UserError
 from hyrespinn.experiments import bench_plan as module
-from hyrespinn.experiments.bench import PAPER_PROBLEMS, Bench, BenchRequest, bench
+from hyrespinn.experiments.bench import PAPER_PROBLEMS, Bench, BenchRequest, bench, forecast
+from hyrespinn.experiments.bench_export import as_csv, as_latex, records
 from hyrespinn.experiments.bench_table import (
     Cell,
     efficiency_grid,
@@ -22,6 +27,7 @@ from hyrespinn.experiments.bench_table import (
     markdown,
     problem_grid,
     summary_grid,
+    time_grid,
 )
 from hyrespinn.experiments.run_directory import RunDirectory
 from hyrespinn.files import write_json
@@ -133,6 +139,78 @@ def test_the_page_has_every_table_and_names_what_failed():
         "darcy, respinn, seed 0: failed: no memory",
     ]
     assert "- darcy, respinn, seed 0: failed: no memory\n" in page
+
+
+def paper_cells():
+    """Two seeds of a problem of the paper with a reference of its own."""
+    return [
+        dataclasses.replace(
+            made_up("allen-cahn-dirichlet", "hyrespinn", seed, {"u": error}),
+            rel_l2_until={"0.2": {"u": error / 4}, "0.8": {"u": error / 2}},
+            rel_l2_paper_reference={"u": 2.4e-3},
+        )
+        for seed, error in enumerate((1e-4, 3e-4))
+    ]
+
+
+def test_the_papers_figures_stand_beside_ours():
+    grid = problem_grid(paper_cells(), "allen-cahn-dirichlet", ["hyrespinn", "pinn"])
+    assert column(grid, "paper") == {"hyrespinn": "2.39e-03", "pinn": "2.65e-01"}
+    assert column(grid, "against the paper's reference")["hyrespinn"] == "2.40e-03"
+    assert "paper" not in problem_grid(CELLS, "darcy", MODELS).columns
+
+
+def test_errors_up_to_parts_of_the_time():
+    grid = time_grid(paper_cells(), "allen-cahn-dirichlet", ["hyrespinn", "pinn"])
+    assert grid.columns == ["model", "t ≤ 0.2", "t ≤ 0.8"]
+    assert grid.rows == [["hyrespinn", "5.00e-05", "1.00e-04"]]
+    assert not time_grid(CELLS, "darcy", MODELS).rows
+
+
+def test_records_have_every_figure():
+    (record,) = records(paper_cells(), ["hyrespinn", "pinn"])
+    assert record["error"] == pytest.approx(2e-4)
+    assert record["error_sd"] == pytest.approx(math.sqrt(2) * 1e-4)
+    assert (record["paper"], record["error_paper_reference"]) == (2.39e-3, 2.4e-3)
+    assert (record["seeds"], record["failed"], record["parameters"]) == (2, 0, 50)
+    assert record["eta_params"] > 0
+    assert record["error_until"] == pytest.approx({"0.2": 5e-5, "0.8": 1e-4})
+    darcy = records(CELLS, MODELS)
+    assert {(r["quantity"], r["model"]) for r in darcy} == {
+        (q, m) for q in ("u", "flux") for m in ("hyrespinn", "pinn", "respinn")
+    }
+    failed = next(r for r in darcy if r["model"] == "respinn")
+    assert (failed["error"], failed["seeds"], failed["failed"]) == (None, 0, 1)
+
+
+def test_csv_and_latex_say_what_the_records_say():
+    found = records([*paper_cells(), *CELLS], MODELS)
+    lines = list(csv.DictReader(io.StringIO(as_csv(found))))
+    assert len(lines) == len(found)
+    assert float(lines[0]["error"]) == found[0]["error"]
+    assert float(lines[0]["error_until_0.2"]) == pytest.approx(5e-5)
+    assert lines[-1]["error_until_0.2"] == ""
+    text = as_latex(found, MODELS)
+    assert r"allen-cahn-dirichlet, $u$ & $\mathbf{2.00\cdot 10^{-4}}$ & -- & -- & -- \\" in text
+    assert r"(paper) & ($2.39\cdot 10^{-3}$)" in text
+    assert text.count("{") == text.count("}")
+
+
+@pytest.mark.parametrize(
+    ("ahead", "jobs", "expected"),
+    [
+        ([("darcy", "pinn", 2)], 1, "; about 1 min left"),
+        ([("darcy", "pinn", seed) for seed in range(1200)], 1, "; about 3 h 0 min left"),
+        ([("other", "piratenet", seed) for seed in range(1200)], 2, "; about 1 h 30 min left"),
+        ([], 1, ""),
+    ],
+)
+def test_the_time_left_is_that_of_cells_alike(ahead, jobs, expected):
+    assert forecast(CELLS, ahead, jobs) == expected
+
+
+def test_nothing_is_forecast_from_nothing():
+    assert forecast([Cell("darcy", "pinn", 0, "failed")], [("darcy", "pinn", 1)], 1) == ""
 
 
 def test_problems_without_reference_have_speeds_alone():
@@ -303,14 +381,24 @@ def test_a_run_of_other_settings_is_not_counted(solver, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["heat-1d", "heat-2d"], "Did you mean 'heat-1d'?"),
-        (["heat-1d", "--models", "pinn", "hyrespin"], "Did you mean 'hyrespinn'?"),
-        (["heat-1d", "--preset", "smok"], "Did you mean 'smoke'?"),
-        (["heat-1d", "--precision", "float16"], "Unknown precision"),
-        (["heat-1d", "--max-seconds", "0"], "time limit must be positive"),
-        (["heat-1d", "--models", "pinn", "--set", "model.centers=4"], "'model.centers'"),
-        (["heat-1d", "--set", "problem.epsilon=4"], "Unknown setting 'problem.epsilon'"),
-        (["heat-1d", "--set", "model.width=wide"], "model.width must be a whole number"),
+        (["--problems", "heat-1d", "heat-2d"], "Did you mean 'heat-1d'?"),
+        (["--problems", "heat-1d", "--models", "pinn", "hyrespin"], "Did you mean 'hyrespinn'?"),
+        (["--problems", "heat-1d", "--preset", "smok"], "Did you mean 'smoke'?"),
+        (["--problems", "heat-1d", "--precision", "float16"], "Unknown precision"),
+        (["--problems", "heat-1d", "--max-seconds", "0"], "time limit must be positive"),
+        (
+            ["--problems", "heat-1d", "--models", "pinn", "--set", "model.centers=4"],
+            "'model.centers'",
+        ),
+        (
+            ["--problems", "heat-1d", "--set", "problem.epsilon=4"],
+            "Unknown setting 'problem.epsilon'",
+        ),
+        (
+            ["--problems", "heat-1d", "--set", "model.width=wide"],
+            "model.width must be a whole number",
+        ),
+        (["--problems", "heat-1d", "--seeds", "0"], "at least one of its seeds"),
         (["--show", "nowhere"], "nowhere is not a bench directory"),
     ],
 )
@@ -331,7 +419,18 @@ def test_mistakes_are_found_before_anything_runs(
 def test_exit_codes(solver, tmp_path, capsys, end, code):
     solver.ends["pinn", 0] = end
     out = str(tmp_path / "out")
-    call = ["bench", "heat-1d", "--models", "pinn", "hyrespinn", "--jobs", "1", "--out", out]
+    call = [
+        "bench",
+        "--problems",
+        "heat-1d",
+        "--models",
+        "pinn",
+        "hyrespinn",
+        "--jobs",
+        "1",
+        "--out",
+        out,
+    ]
     assert cli.main(call) == code
     printed = capsys.readouterr()
     assert ("heat-1d, pinn, seed 0" in printed.err) == (code in (1, 3))
@@ -342,8 +441,8 @@ def test_exit_codes(solver, tmp_path, capsys, end, code):
 
 def test_the_default_directory_goes_on_or_takes_the_next_number(solver, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    call = ["bench", "heat-1d", "--models", "pinn", "--jobs", "1"]
-    for extra in ([], ["--seeds", "1"], ["--set", "train.points=64"], ["--seeds", "0"]):
+    call = ["bench", "--problems", "heat-1d", "--models", "pinn", "--jobs", "1"]
+    for extra in ([], ["--seeds", "2"], ["--set", "train.points=64"], ["--seeds", "1"]):
         assert cli.main([*call, *extra]) == 0
     runs = {p.parent.parent.relative_to(tmp_path / "runs"): p for p in tmp_path.glob("runs/*/*/*")}
     assert {str(p) for p in runs} == {"bench-smoke", "bench-smoke-2"}
@@ -371,6 +470,14 @@ def test_a_real_bench_stops_goes_on_and_is_kept(tmp_path, monkeypatch):
     assert found.cells["heat-1d", "pinn", 0].n_params == 3 * 6 + 7
     held = sorted(p for p in (tmp_path / "heat-1d").rglob("*") if p.is_file())
     before = [p.stat().st_mtime_ns for p in held]
+
+    stored = json.loads((tmp_path / "results.json").read_text())["results"]
+    assert {r["model"]: r["error"] for r in stored if r["quantity"] == "u"} == {
+        model: cell.rel_l2["u"] for (_, model, _), cell in found.cells.items()
+    }
+    assert all(set(r["error_until"]) == {"0.2", "0.4", "0.6", "0.8"} for r in stored)
+    assert (tmp_path / "table.csv").read_text().startswith("problem,quantity,model")
+    assert (tmp_path / "table.tex").read_text().endswith("\\end{tabular}\n")
 
     again = bench(request, tmp_path, lambda line: None)
     assert again.cells.keys() == found.cells.keys()

@@ -25,6 +25,10 @@ def random_case(seed: int, n: int = 7):
     return (jnp.asarray(v) for v in (H, s, y, g))
 
 
+def applied(change, H):
+    return change.scale * H + change.columns.T @ change.rows
+
+
 def textbook(H, s, y, tau, phi):
     """H₊ as printed, term by term, with numpy."""
     H, s, y = (np.asarray(v) for v in (H, s, y))
@@ -39,7 +43,7 @@ def textbook(H, s, y, tau, phi):
 def test_update_satisfies_the_secant_equation_and_stays_positive_definite(rule, seed):
     H, s, y, g = random_case(seed)
     change = ssbroyden.update(s, y, H @ y, s @ g, jnp.asarray(0.7), ssbroyden.RULES[rule])
-    new = change.of(H)
+    new = applied(change, H)
     np.testing.assert_allclose(new @ y, s, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(new, new.T, rtol=1e-10, atol=1e-10)
     assert np.linalg.eigvalsh(np.asarray(new)).min() > 0
@@ -53,14 +57,14 @@ def test_update_is_the_printed_formula(rule):
     chosen = ssbroyden.RULES[rule]
     a, Hy = jnp.asarray(0.7), H @ y
     tau, phi = chosen(ssbroyden.Scalars(y @ s, y @ Hy, s @ g, a, 7))
-    new = ssbroyden.update(s, y, Hy, s @ g, a, chosen).of(H)
+    new = applied(ssbroyden.update(s, y, Hy, s @ g, a, chosen), H)
     np.testing.assert_allclose(new, textbook(H, s, y, float(tau), float(phi)), rtol=1e-10)
 
 
 def test_unit_parameters_are_bfgs():
     """τ = φ = 1 is the BFGS formula (I − ρsyᵀ)H(I − ρysᵀ) + ρssᵀ."""
     H, s, y, g = random_case(1)
-    new = ssbroyden.update(s, y, H @ y, s @ g, jnp.asarray(1.0), ssbroyden.bfgs_rule).of(H)
+    new = applied(ssbroyden.update(s, y, H @ y, s @ g, jnp.asarray(1.0), ssbroyden.bfgs_rule), H)
     rho = 1 / float(y @ s)
     left = np.eye(7) - rho * np.outer(s, y)
     np.testing.assert_allclose(new, left @ H @ left.T + rho * np.outer(s, s), rtol=1e-9, atol=1e-9)
@@ -76,7 +80,9 @@ def test_an_exact_inverse_is_kept_within_a_factor_of_ten(rule):
     for a in (1.0, 0.4, 1.7):  # an exact Newton step, and ones that are too short and too long
         s = -a * H @ g
         y = A @ s
-        new = ssbroyden.update(s, y, H @ y, s @ g, jnp.asarray(a), ssbroyden.RULES[rule]).of(H)
+        new = applied(
+            ssbroyden.update(s, y, H @ y, s @ g, jnp.asarray(a), ssbroyden.RULES[rule]), H
+        )
         ratio = np.linalg.eigvals(np.asarray(new @ A)).real
         assert ratio.min() > 0.1
         assert ratio.max() < 10
@@ -84,7 +90,9 @@ def test_an_exact_inverse_is_kept_within_a_factor_of_ten(rule):
 
 def test_a_step_without_curvature_leaves_the_matrix_alone():
     H, s, y, g = random_case(2)
-    new = ssbroyden.update(s, -y, H @ -y, s @ g, jnp.asarray(1.0), ssbroyden.ssbroyden_rule).of(H)
+    new = applied(
+        ssbroyden.update(s, -y, H @ -y, s @ g, jnp.asarray(1.0), ssbroyden.ssbroyden_rule), H
+    )
     np.testing.assert_array_equal(new, H)
 
 
@@ -98,9 +106,18 @@ def test_collected_updates_are_the_updates_one_by_one(count):
         a = jnp.asarray(0.7)
         change = ssbroyden.update(s, y, whole @ y, s @ g, a, ssbroyden.ssbroyden_rule)
         change = change._replace(scale=change.scale * 1.1)
-        whole, collected = change.of(whole), collected.with_change(change)
+        whole, collected = applied(change, whole), collected.with_change(change)
         np.testing.assert_allclose(collected @ x, whole @ x, rtol=1e-9)
     np.testing.assert_allclose(collected.whole(), whole, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 7, 100])
+def test_updates_are_worked_in_some_rows_at_a_time(rows, monkeypatch):
+    monkeypatch.setattr(ssbroyden, "ROWS", rows)
+    H, s, y, g = random_case(0)
+    change = ssbroyden.update(s, y, H @ y, s @ g, jnp.asarray(0.7), ssbroyden.ssbroyden_rule)
+    found = ssbroyden.Collected.of(H).with_change(change).whole()
+    np.testing.assert_allclose(found, applied(change, H), rtol=1e-12)
 
 
 def test_steps_do_not_depend_on_when_updates_are_worked_in(monkeypatch):

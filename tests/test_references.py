@@ -21,7 +21,13 @@ from hyrespinn.problems import (
     GreyScott,
     Heat1D,
 )
-from hyrespinn.references import error_axes, make_reference, reference_of, self_convergence
+from hyrespinn.references import (
+    error_axes,
+    make_reference,
+    reference_of,
+    reference_of_the_paper,
+    self_convergence,
+)
 from hyrespinn.references.etdrk4 import coefficients, integrate
 from hyrespinn.references.fourier import Torus, evolve
 from hyrespinn.references.imex import imex_euler
@@ -328,6 +334,27 @@ def test_the_papers_reference_is_as_far_off_as_decision_d8_says(fine):
     assert paper.self_convergence is None
     assert "600 steps" in paper.description
     assert 2.39e-3 < relative_l2(paper.values["u"], fine[::4, ::4]) < 2.41e-3
+
+
+def test_the_papers_reference_of_a_problem():
+    asked = reference_of(AllenCahnDirichlet(reference="paper"))
+    found = reference_of_the_paper(AllenCahnDirichlet())
+    assert found.description == asked.description
+    np.testing.assert_array_equal(found.values["u"], asked.values["u"])
+    assert reference_of_the_paper(AllenCahnDirichlet(reference="paper")) is None
+    assert reference_of_the_paper(hp.problems.Heat1D()) is None
+
+
+def test_errors_up_to_a_time_are_those_of_the_part():
+    reference = reference_of(hp.problems.Heat1D())
+    off = {"u": reference.values["u"] * np.linspace(1, 2, len(reference.axes["t"]))[:, None]}
+    part = reference.until(0.4)
+    assert part.axes["t"][-1] == pytest.approx(0.4)
+    count = len(part.axes["t"])
+    expected = relative_l2(off["u"][:count], reference.values["u"][:count])
+    assert part.errors(off, {}) == {"u": pytest.approx(expected, rel=1e-12)}
+    assert part.errors(off, {})["u"] < reference.errors(off, {})["u"]
+    assert len(reference.until(1.0).axes["t"]) == len(reference.axes["t"])
 
 
 @pytest.mark.slow

@@ -98,10 +98,10 @@ def build_parser() -> argparse.ArgumentParser:
     reference.set_defaults(command=reference_command)
 
     compare = commands.add_parser("bench", help="compare the models on the problems of the paper")
-    compare.add_argument("problems", nargs="*", metavar="PROBLEM", help="default: the paper's ten")
+    compare.add_argument("--problems", nargs="+", help="default: the paper's ten")
     compare.add_argument("--models", nargs="+", default=list(MODELS), help=", ".join(MODELS))
     compare.add_argument("--preset", default="smoke", help=", ".join(PRESETS))
-    compare.add_argument("--seeds", nargs="+", type=int, default=[0])
+    compare.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds 0 to N − 1")
     compare.add_argument("--precision", default="float64", help="float64 (default) or float32")
     compare.add_argument("--max-seconds", type=float, help="a limit on the training of a cell")
     compare.add_argument(
@@ -268,7 +268,7 @@ def bench_command(options: Any) -> int:
     request = BenchRequest(
         problems=options.problems or PAPER_PROBLEMS,
         models=options.models,
-        seeds=options.seeds,
+        seeds=tuple(range(options.seeds)),
         preset=options.preset,
         precision=options.precision,
         settings=parse_assignments(options.set),

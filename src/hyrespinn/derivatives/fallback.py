@@ -42,11 +42,13 @@ def lift(function: Callable[[Array], Array], x: Any) -> Any:
 
     origin = (jnp.zeros((), x.dtype),) * dimension
     parts: dict[Any, Array] = {index: _partial(along, index)(*origin) for index in x.indices}
+    highest = {alpha for operator in x.operators for alpha in operator}
+    mixed = {alpha: _partial(along, alpha)(*origin) for alpha in sorted(highest)}
     for key, operator in enumerate(x.operators):
         # The polynomial has none of the operator's own derivatives: theirs is the linear term.
         parts[key] = jax.jvp(function, (x.value,), (x[key],))[1]
         for alpha, weight in operator.items():
-            parts[key] = parts[key] + weighted(weight, _partial(along, alpha)(*origin))
+            parts[key] = parts[key] + weighted(weight, mixed[alpha])
     return x.like(parts)
 
 

@@ -59,8 +59,7 @@ class Taylor:
 
     def tree_flatten(self) -> tuple[list[Any], tuple[Any, ...]]:
         coefficients = [c for operator in self.operators for c in operator.values()]
-        kinds = tuple(tuple(operator) for operator in self.operators)
-        return [*self.parts.values(), *coefficients], (tuple(self.parts), self.indices, kinds)
+        return [*self.parts.values(), *coefficients], (tuple(self.parts), *self.kind)
 
     @classmethod
     def tree_unflatten(cls, aux: tuple[Any, ...], children: Sequence[Any]) -> Taylor:
@@ -80,6 +79,11 @@ class Taylor:
     def keys(self) -> tuple[Key, ...]:
         """All parts there can be."""
         return (*self.indices, *range(len(self.operators)))
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """The derivatives carried one by one, and those of each operator."""
+        return self.indices, tuple(tuple(operator) for operator in self.operators)
 
     @property
     def zero(self) -> MultiIndex:
@@ -127,8 +131,8 @@ class Taylor:
         return self.map(jnp.negative)
 
     def _check(self, other: Taylor) -> None:
-        if self.keys != other.keys:
-            raise ValueError(f"series of {self.keys} and of {other.keys} do not mix")
+        if self.kind != other.kind:
+            raise ValueError(f"series of {self.kind} and of {other.kind} do not mix")
 
     def product_rule(self, key: Key) -> list[tuple[Weight, Key, Key]]:
         """Leibniz' rule ``(fg)_key = Σ c · f_a · g_b`` as a list of ``(c, a, b)``."""
@@ -250,6 +254,8 @@ def concatenate(items: Sequence[Any]) -> Any:
     """Join along the feature axis."""
     if not isinstance(items[0], Taylor):
         return jnp.concatenate(items, axis=-1)
+    for item in items[1:]:
+        items[0]._check(item)
     present = [k for k in items[0].keys if any(k in item.parts for item in items)]
     return items[0].like(
         {k: jnp.concatenate([item[k] for item in items], axis=-1) for k in present}
@@ -336,7 +342,8 @@ def _compose_backward(derivatives: Derivatives, x: Taylor, cotangent: Taylor) ->
         key: _unbroadcast(_sum(terms[key]), part.shape) if terms[key] else jnp.zeros_like(part)
         for key, part in x.parts.items()
     }
-    # The coefficients of an operator do not depend on what is trained.
+    # The coefficients of an operator depend on the points alone, by which nothing is trained:
+    # a gradient by the points would lack their part.
     return (Taylor(parts, x.indices, jax.tree.map(jnp.zeros_like, x.operators)),)
 
 

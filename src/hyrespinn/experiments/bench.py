@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+import statistics
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from ..errors import UserError
 from ..files import write_json, write_text
 from ..references import reference_of
+from .bench_export import as_csv, as_latex, records
 from .bench_jobs import run_cells
 from .bench_plan import PAPER_PROBLEMS, BenchRequest, plan
 from .bench_table import Cell, Grid, failures, grids, markdown
@@ -24,7 +26,11 @@ Report = Callable[[str], Any]
 
 @dataclass
 class Bench:
-    """A benchmark on disk: ``bench.json``, ``table.md`` and a run directory for each cell."""
+    """A benchmark on disk: ``bench.json``, a run directory for each cell, and what it amounts to.
+
+    ``table.md`` is to be read, ``table.tex`` to be printed, ``table.csv`` and ``results.json`` are
+    for other programs.
+    """
 
     path: Path
     request: BenchRequest
@@ -76,6 +82,11 @@ class Bench:
         write_json(self.path / "bench.json", content)
         page = markdown(self._title(), self.cells.values(), self.request.models)
         write_text(self.path / "table.md", page)
+        found = records(self.cells.values(), self.request.models)
+        write_text(self.path / "table.csv", as_csv(found))
+        write_text(self.path / "table.tex", as_latex(found, self.request.models))
+        about = {k: content[k] for k in ("request", "environment")}
+        write_json(self.path / "results.json", {**about, "results": found})
 
     def _title(self) -> str:
         request, machine = self.request, self.environment["machine"]
@@ -127,15 +138,38 @@ def bench(
     if request.jobs > 1:
         for problem in {task.key[0]: task.config.problem for task in waiting}.values():
             reference_of(problem, report)  # once, and not by every process at the same time
+    ahead = {task.key for task in waiting}
     for number, (cell, signal) in enumerate(
         run_cells(request, path, waiting, verbose), start=kept + 1
     ):
         if cell is not None:
             found.add(cell)
             found.write()
-            report(f"{number} of {len(tasks)}  {_line(cell)}")
+            ahead.discard((cell.problem, cell.model, cell.seed))
+            left = forecast(found.cells.values(), ahead, request.jobs)
+            report(f"{number} of {len(tasks)}  {_line(cell)}{left}")
         found.signal = signal
     return found
+
+
+def forecast(cells: Iterable[Cell], ahead: Iterable[tuple[str, str, int]], jobs: int) -> str:
+    """How long the cells ahead will take, if each takes what its like have taken.
+
+    Its like are cells of its problem and model, else of its problem, else all.
+    """
+    known = [(cell, cell.seconds["total"]) for cell in cells if cell.seconds is not None]
+    waiting = list(ahead)
+    if not known or not waiting:
+        return ""
+
+    def expected(problem: str, model: str) -> float:
+        alike = [s for c, s in known if (c.problem, c.model) == (problem, model)]
+        alike = alike or [s for c, s in known if c.problem == problem] or [s for _, s in known]
+        return statistics.fmean(alike)
+
+    seconds = sum(expected(problem, model) for problem, model, _ in waiting) / jobs
+    hours, minutes = divmod(max(1, round(seconds / 60)), 60)
+    return f"; about {f'{hours} h ' if hours else ''}{minutes} min left"
 
 
 def _line(cell: Cell) -> str:

@@ -119,7 +119,16 @@ class Task:
 
     def cell(self, result: Mapping[str, Any]) -> Cell:
         problem, model, seed = self.key
-        figures = ("n_params", "steps", "seconds", "steps_per_second", "rel_l2", "rel_l2_initial")
+        figures = (
+            "n_params",
+            "steps",
+            "seconds",
+            "steps_per_second",
+            "rel_l2",
+            "rel_l2_initial",
+            "rel_l2_until",
+            "rel_l2_paper_reference",
+        )
         return Cell(
             problem,
             model,
@@ -128,7 +137,7 @@ class Task:
             result["message"],
             fields=self.config.problem.fields,
             derived=derived_derivatives(self.config.problem)[1],
-            **{name: result[name] for name in figures},
+            **{name: result.get(name) for name in figures},
         )
 
     def failed(self, error: Exception) -> Cell:

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..metrics import efficiencies
+from .published import published_error
 
 NONE = "–"
 BASE = "pinn"  # the model whose time per step is 1
@@ -41,6 +42,8 @@ class Cell:
     steps_per_second: float | None = None
     rel_l2: Mapping[str, float] | None = None
     rel_l2_initial: Mapping[str, float] | None = None
+    rel_l2_until: Mapping[str, Mapping[str, float]] | None = None  # by time, then by field
+    rel_l2_paper_reference: Mapping[str, float] | None = None
 
     @property
     def failed(self) -> bool:
@@ -110,19 +113,33 @@ class Row:
     @property
     def rate(self) -> float | None:
         """Mean steps per second."""
-        return _mean(cell.steps_per_second for cell in self.good)
+        return mean(cell.steps_per_second for cell in self.good)
 
     @property
     def seconds(self) -> float | None:
         """Mean seconds of training."""
-        return _mean(cell.seconds["training"] if cell.seconds else None for cell in self.good)
+        return mean(cell.seconds["training"] if cell.seconds else None for cell in self.good)
 
     def errors(self, name: str) -> list[float]:
         return [cell.rel_l2[name] for cell in self.good if cell.rel_l2 and name in cell.rel_l2]
 
     def error(self, name: str) -> float | None:
         """Mean relative ℓ2 error of a field."""
-        return _mean(self.errors(name))
+        return mean(self.errors(name))
+
+    def error_of_the_paper(self, name: str) -> float | None:
+        """Mean error of a field against the paper's own reference, where it has another one."""
+        found = [cell.rel_l2_paper_reference or {} for cell in self.good]
+        return mean(errors.get(name) for errors in found)
+
+    def errors_until(self, name: str) -> dict[str, float]:
+        """Mean error of a quantity up to each part of the time, for an equation with time."""
+        times = list(dict.fromkeys(t for cell in self.good for t in cell.rel_l2_until or {}))
+        found = {
+            t: mean((cell.rel_l2_until or {}).get(t, {}).get(name) for cell in self.good)
+            for t in times
+        }
+        return {t: error for t, error in found.items() if error is not None}
 
     def efficiencies(self, field: str) -> dict[str, float]:
         """Those of the mean error, mean rate and mean time; empty where one is missing or zero."""
@@ -132,7 +149,7 @@ class Row:
         return efficiencies(*figures)  # type: ignore[arg-type]
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
+def mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known else None
 
@@ -152,7 +169,7 @@ def step_costs(rows: Sequence[Row]) -> list[float | None]:
 def problem_grid(cells: Iterable[Cell], problem: str, models: Sequence[str]) -> Grid:
     """Size, speed and errors of every model on a problem."""
     rows = rows_of(cells, problem, models)
-    fields, derived = _quantities(rows)
+    fields, derived = quantities(rows)
     with_base = any(row.model == BASE for row in rows)
     errors = [_error_column(rows, name) for name in (*fields, *derived)]
     columns = [
@@ -163,15 +180,52 @@ def problem_grid(cells: Iterable[Cell], problem: str, models: Sequence[str]) -> 
         *([("step cost", [_text(cost, ".2f", "×") for cost in step_costs(rows)])] * with_base),
         ("seconds", [_text(row.seconds, ".1f") for row in rows]),
         *zip((f"error {name}" for name in (*fields, *derived)), errors, strict=True),
+        *_beside(problem, rows, fields),
     ]
     heads, bodies = zip(*columns, strict=True)
     return Grid(problem, heads, list(zip(*bodies, strict=True)))
 
 
+def _beside(
+    problem: str, rows: Sequence[Row], fields: Sequence[str]
+) -> list[tuple[str, list[str]]]:
+    """What the paper printed, and errors against its own reference, where there are any."""
+    columns = []
+    for name in fields:
+        of_field = "" if len(fields) == 1 else f" {name}"
+        for title, figures in (
+            (f"paper{of_field}", [published_error(problem, name, row.model) for row in rows]),
+            (
+                f"against the paper's reference{of_field}",
+                [row.error_of_the_paper(name) for row in rows],
+            ),
+        ):
+            if any(figure is not None for figure in figures):
+                columns.append((title, [_text(figure, ".2e") for figure in figures]))
+    return columns
+
+
+def time_grid(cells: Iterable[Cell], problem: str, models: Sequence[str]) -> Grid:
+    """The errors up to parts of the time; no rows for an equation without time."""
+    rows = rows_of(cells, problem, models)
+    fields, _ = quantities(rows)
+    found = {(row.model, f): row.errors_until(f) for row in rows for f in fields}
+    times = list(dict.fromkeys(t for errors in found.values() for t in errors))
+    body = [
+        [
+            model if len(fields) == 1 else f"{model} {field}",
+            *(_text(errors.get(t), ".2e") for t in times),
+        ]
+        for (model, field), errors in found.items()
+        if errors
+    ]
+    return Grid(f"{problem}: errors up to a time", ["model", *(f"t ≤ {t}" for t in times)], body)
+
+
 def efficiency_grid(cells: Iterable[Cell], problem: str, models: Sequence[str]) -> Grid:
     """The paper's efficiencies, and those with the real cost, of every model and field."""
     rows = rows_of(cells, problem, models)
-    fields, _ = _quantities(rows)
+    fields, _ = quantities(rows)
     body = []
     for row in rows:
         for field in fields:
@@ -187,7 +241,7 @@ def summary_grid(cells: Iterable[Cell], models: Sequence[str]) -> Grid:
     body = []
     for problem in problems_of(cells):
         rows = rows_of(cells, problem, models)
-        fields, _ = _quantities(rows)
+        fields, _ = quantities(rows)
         for field in fields:
             label = problem if len(fields) == 1 else f"{problem} {field}"
             means = [row.error(field) for row in rows]
@@ -201,11 +255,12 @@ def problems_of(cells: Iterable[Cell]) -> list[str]:
 
 
 def grids(cells: Iterable[Cell], models: Sequence[str]) -> list[Grid]:
-    """All tables: two of each problem, and the summary; tables without a row are left out."""
+    """All tables of each problem, and the summary; tables without a row are left out."""
     cells = list(cells)
     found = []
     for problem in problems_of(cells):
-        found += [problem_grid(cells, problem, models), efficiency_grid(cells, problem, models)]
+        makers = (problem_grid, time_grid, efficiency_grid)
+        found += [make(cells, problem, models) for make in makers]
     return [grid for grid in (*found, summary_grid(cells, models)) if grid.rows]
 
 
@@ -236,7 +291,7 @@ def markdown(title: str, cells: Iterable[Cell], models: Sequence[str]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _quantities(rows: Sequence[Row]) -> tuple[list[str], list[str]]:
+def quantities(rows: Sequence[Row]) -> tuple[list[str], list[str]]:
     """The fields, and what is derived from them, whose errors were measured for some model."""
     cells: list[Cell] = [cell for row in rows for cell in row.good]
     measured = {name for cell in cells for name in cell.rel_l2 or ()}

@@ -6,6 +6,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,11 @@ from ..losses.context import Context
 from ..losses.objective import Objective
 from ..losses.relative_residual import relative_residual
 from ..losses.terms import Counts, Weights
-from ..metrics import efficiencies, relative_l2, split_components, vector_errors
+from ..metrics import efficiencies, split_components
 from ..nn.parameters import cast, flatten
 from ..plots import plot_fields, plot_history
 from ..problems.problem import Problem, anatomy
-from ..references import Reference, error_axes, reference_of
+from ..references import Reference, error_axes, reference_of, reference_of_the_paper
 from ..solution import Solution, inputs_of
 from ..training.adaptive_windows import AdaptiveWindows
 from ..training.checkpoint import load_state
@@ -128,6 +129,9 @@ def resume(
     return session.run(meta)
 
 
+SHARES_OF_TIME = (0.2, 0.4, 0.6, 0.8)
+
+
 class Session:
     """One run in memory: what is made before training, and what is reported after it."""
 
@@ -184,14 +188,17 @@ class Session:
                 interrupted=interrupt.requested,
                 checkpoint_seconds=config.train.checkpoint_seconds,
             )
-            if monitor is not None:
-                begin = trainer.stretch
-                first = monitor(theta, trainer.context_of(begin, (), theta), begin)
-                self.first_errors = {k.removeprefix("rel_l2_"): e for k, e in first.items()}
-            self._check_start(objective, theta, key)
-            restored = self._restore(trainer, theta, meta) if meta else None
-            with self.reporter:
-                outcome = trainer.run(theta, restored)
+            with closing(trainer.programs):
+                self._check_start(objective, theta, key)
+                if meta is None:
+                    trainer.compile_ahead(theta)
+                if monitor is not None:
+                    begin = trainer.stretch
+                    first = monitor(theta, trainer.context_of(begin, (), theta), begin)
+                    self.first_errors = {k.removeprefix("rel_l2_"): e for k, e in first.items()}
+                restored = self._restore(trainer, theta, meta) if meta else None
+                with self.reporter:
+                    outcome = trainer.run(theta, restored)
             return self._finish(objective, outcome, interrupt.signal)
 
     def _windows(self) -> Windows:
@@ -249,7 +256,7 @@ class Session:
 
     def _check_start(self, objective: Objective, theta: Array, key: Array) -> None:
         """The residual of the initial guess must be finite, or nothing can be trained."""
-        samples = objective.draw(key)
+        samples = jax.jit(objective.draw)(key)
         vectors = jax.jit(objective.residuals)(theta, samples)
         for name, vector in vectors.items():
             bad = np.flatnonzero(~np.isfinite(np.asarray(vector)))
@@ -305,7 +312,7 @@ class Session:
         )
         axes = error_axes(config.problem) if self.reference is None else self.reference.axes
         shown: dict[str, np.ndarray] = {}
-        errors: dict[str, float] | None = None
+        errors: dict[str, Any] = {}
         if self.reference is not None or self.directory is not None:
             values, derived = solution.on_axes(axes), solution.derived_on_axes(axes)
             shown = {**values, **split_components(axes, derived)}
@@ -326,18 +333,22 @@ class Session:
 
     def _errors(
         self, values: Mapping[str, np.ndarray], derived: Mapping[str, np.ndarray]
-    ) -> dict[str, float] | None:
-        """The relative errors of fields and derived quantities, inside the domain."""
-        reference = self.reference
+    ) -> dict[str, Any]:
+        """The relative errors, also up to parts of the time, and against the paper's reference."""
+        reference, domain = self.reference, self.config.problem.domain
         if reference is None:
-            return None
-        inside = reference.inside
-        known = {name: value[inside] for name, value in reference.derived.items()}
-        found = {name: derived[name][inside] for name in known}
-        return {
-            **{f: relative_l2(values[f][inside], v) for f, v in reference.flat().items()},
-            **vector_errors(reference.axes, found, known),
-        }
+            return {}
+        errors: dict[str, Any] = {"rel_l2": reference.errors(values, derived)}
+        if domain.has_time:
+            begin, end = domain.bounds[0]
+            errors["rel_l2_until"] = {
+                f"{time:g}": reference.until(time).errors(values, derived)
+                for time in (begin + share * (end - begin) for share in SHARES_OF_TIME)
+            }
+        printed = reference_of_the_paper(self.config.problem)
+        if printed is not None:
+            errors["rel_l2_paper_reference"] = printed.errors(values, derived)
+        return errors
 
     def _window_results(self, outcome: Outcome) -> list[dict[str, Any]] | None:
         """What became of each window: its gates, losses and error at its end."""
@@ -361,7 +372,7 @@ class Session:
         return results
 
     def _result(
-        self, objective: Objective, outcome: Outcome, errors: dict[str, float] | None
+        self, objective: Objective, outcome: Outcome, errors: Mapping[str, Any]
     ) -> dict[str, Any]:
         config, clock = self.config, outcome.clock
         rate = outcome.steps / clock.training if clock.training else 0.0
@@ -387,19 +398,21 @@ class Session:
             ),
             "windows": self._window_results(outcome),
             "rel_l2": None,
+            "rel_l2_until": None,  # up to 0.2, 0.4, 0.6 and 0.8 of the time
+            "rel_l2_paper_reference": None,  # against the paper's own, where it has another
             "rel_l2_initial": self.first_errors,  # of the untrained network
             "eta_params": None,
             "eta_comp": None,
             "eta_dof": None,
             "reference": None,
         }
-        if self.reference is not None and errors is not None:
-            result["rel_l2"] = errors
+        if self.reference is not None and errors:
+            result |= errors
             result["reference"] = {
                 "description": self.reference.description,
                 "self_convergence": self.reference.self_convergence,
             }
-            of_fields = {f: e for f, e in errors.items() if f in config.problem.fields}
+            of_fields = {f: e for f, e in errors["rel_l2"].items() if f in config.problem.fields}
             if outcome.steps and all(e > 0 and math.isfinite(e) for e in of_fields.values()):
                 etas = {
                     f: efficiencies(e, int(outcome.theta.size), rate, clock.training)

@@ -208,7 +208,11 @@ class Objective:
         self, theta: Array, samples: SampleSet, context: Context, terms: list[Term]
     ) -> dict[str, Array]:
         """The losses of some of the terms, and the penalty."""
-        vectors = self._vectors(theta, samples, context, terms)
+        return self._summed(theta, self._vectors(theta, samples, context, terms), context)
+
+    def _summed(
+        self, theta: Array, vectors: dict[str, Array], context: Context
+    ) -> dict[str, Array]:
         parts = {name: jnp.mean(vector**2) for name, vector in vectors.items()}
         total = self._weighted(self.counted(vectors, context), context)
         penalty = getattr(self.assemble(theta), "penalty", None)
@@ -276,14 +280,20 @@ class Objective:
         vectors = self.residuals(theta, samples, following)
         return context._replace(causal=self.chunk_weights(vectors, following))
 
-    def report(self, vectors: dict[str, Array], context: Context) -> dict[str, Array]:
-        """What is worth a column of the history: weights that change, the smallest causal one."""
+    def report(
+        self, theta: Array, samples: SampleSet, context: Context
+    ) -> tuple[dict[str, Array], dict[str, Array]]:
+        """The losses, and what else is worth a column of the history.
+
+        That is: the weights that change, and the smallest causal one.
+        """
+        vectors = self.residuals(theta, samples, context)
         columns: dict[str, Array] = {}
         if self.balancing:
             columns |= {f"weight_{name}": weight for name, weight in context.weights.items()}
         if self.causality:
             columns["causal"] = jnp.min(self.chunk_weights(vectors, context))
-        return columns
+        return self._summed(theta, vectors, context), columns
 
     def draw_adaptive(
         self,

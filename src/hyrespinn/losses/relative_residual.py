@@ -13,8 +13,7 @@ from jax import Array
 from ..derivatives import coordinates
 from ..geometry.sampling import kronecker
 from ..metrics import additive_terms
-from ..problems.fields import Point, fields_of
-from ..problems.problem import named_residuals
+from ..problems.problem import residuals_of
 from .context import Context
 from .objective import Objective
 
@@ -40,15 +39,9 @@ def relative_residual(
     ]
     points = jnp.concatenate(moved)
     columns = {index: jnp.concatenate([one[index] for one in series]) for index in found.closure}
-    count = points.shape[0]
 
     def residual_of(name: str) -> Callable[[Any], Array]:
-        def evaluate(columns: Any) -> Array:
-            fields = fields_of(columns, problem.fields, domain.coordinates, domain.space)
-            result = problem.residual(*fields, Point(points, domain.coordinates))
-            return named_residuals(result, count)[name]
-
-        return evaluate
+        return lambda columns: residuals_of(problem, columns, points)[name]
 
     def rms(array: Any) -> float:
         return float(np.sqrt(np.mean(np.square(np.asarray(array)))))

@@ -29,8 +29,8 @@ from ..problems.problem import (
     Anatomy,
     Problem,
     field_of,
-    linear_part,
     named_residuals,
+    principal_part,
     requested_derivatives,
     residuals_at,
 )
@@ -101,13 +101,13 @@ class TermBuilder:
 
     def interior(self) -> Term:
         domain, count = self.problem.domain, self.counts.interior
-        linear = linear_part(self.problem, self.anatomy)
+        principal = principal_part(self.problem, self.anatomy)
 
         def draw(key: Array) -> Samples:
             return Samples(domain.interior(key, count, self.sampler, self.dtype))
 
         def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
-            return residuals_at(self.problem, solution, self.anatomy, linear, samples.points)
+            return residuals_at(self.problem, solution, self.anatomy, principal, samples.points)
 
         names = self.anatomy.residual_names
         return Term("interior", self.weights.residual, draw, residuals, names)

@@ -8,7 +8,7 @@ product; the updates are collected, and worked into the matrix a number of them 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -132,9 +132,6 @@ class Change(NamedTuple):
     columns: Float[Array, "2 n"]
     rows: Float[Array, "2 n"]
 
-    def of(self, matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-        return self.scale * matrix + self.columns.T @ self.rows
-
     def times(self, Hx: Float[Array, " n"], x: Float[Array, " n"]) -> Float[Array, " n"]:
         """``H₊x`` from ``Hx``."""
         return self.scale * Hx + (self.rows @ x) @ self.columns
@@ -168,6 +165,8 @@ def update(
 
 COLLECTED = 16
 """Updates that are collected before they are worked into the matrix."""
+ROWS = 128
+"""Rows of the matrix that are changed at a time."""
 
 
 class Collected(NamedTuple):
@@ -202,7 +201,21 @@ class Collected(NamedTuple):
         )
 
     def whole(self) -> Float[Array, "n n"]:
-        return self.scale * self.matrix + self.columns.T @ self.rows
+        """All updates worked in, some rows at a time: in place, and in the cache of a core."""
+        n = self.matrix.shape[0]
+
+        def with_rows(matrix: Array, first: Any, count: int) -> Array:
+            old = jax.lax.dynamic_slice_in_dim(matrix, first, count)
+            columns = jax.lax.dynamic_slice_in_dim(self.columns, first, count, axis=1)
+            new = self.scale * old + jnp.matmul(columns.T, self.rows, precision="highest")
+            return jax.lax.dynamic_update_slice_in_dim(matrix, new, first, axis=0)
+
+        matrix, rest = self.matrix, n % ROWS
+        if n >= ROWS:
+            matrix = jax.lax.fori_loop(
+                0, n // ROWS, lambda i, matrix: with_rows(matrix, i * ROWS, ROWS), matrix
+            )
+        return with_rows(matrix, n - rest, rest) if rest else matrix
 
 
 def _step(

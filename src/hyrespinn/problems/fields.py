@@ -134,7 +134,7 @@ class Point:
 
 
 def fields_of(
-    series: Taylor | Mapping[MultiIndex, Array],
+    series: Taylor | Mapping[MultiIndex, Any],
     names: Sequence[str],
     coordinates: tuple[str, ...],
     space: tuple[str, ...],

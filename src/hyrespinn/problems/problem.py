@@ -12,13 +12,13 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 from jaxtyping import Float
 
 from ..derivatives import MultiIndex, Taylor, closure, coordinates, lift
 from ..errors import UserError, unknown
 from ..geometry import Domain
+from ..geometry.sampling import kronecker
 from .calls import call
 from .conditions import (
     Boundary,
@@ -31,7 +31,7 @@ from .conditions import (
     Periodic,
 )
 from .fields import Field, Point, fields_of
-from .linear_part import LinearPart, find_linear_part, recombined
+from .principal_part import PrincipalPart, find_principal_part
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -236,16 +236,20 @@ def anatomy(problem: Problem) -> Anatomy:
     )
 
 
-def linear_part(problem: Problem, anatomy: Anatomy) -> LinearPart | None:
+def principal_part(problem: Problem, anatomy: Anatomy) -> PrincipalPart | None:
     """What of the residual's derivatives is needed in linear combinations alone."""
-    lower, upper = np.asarray(problem.domain.bounds).T
-    some = jnp.asarray(np.random.default_rng(0).uniform(lower, upper, (16, lower.size)))
-    residuals = partial(_residuals, problem)
-    return find_linear_part(residuals, set(anatomy.requested), len(problem.fields), some)
+    dtype = jnp.zeros(0).dtype
+    draw = jax.jit(lambda key: problem.domain.interior(key, 64, kronecker, dtype))
+    return find_principal_part(
+        partial(residuals_of, problem),
+        set(anatomy.requested),
+        len(problem.fields),
+        draw(jax.random.key(0)),
+    )
 
 
-def _residuals(
-    problem: Problem, values: Taylor | Mapping[MultiIndex, Array], points: Array
+def residuals_of(
+    problem: Problem, values: Taylor | Mapping[MultiIndex, Any], points: Array
 ) -> dict[str, Array]:
     """The residuals by name, from derivatives ``(points, fields)``."""
     domain = problem.domain
@@ -340,13 +344,15 @@ def residuals_at(
     problem: Problem,
     series: Callable[[Taylor], Taylor],
     anatomy: Anatomy,
-    linear: LinearPart | None,
+    principal: PrincipalPart | None,
     points: Float[Array, "n d"],
 ) -> dict[str, Float[Array, " n"]]:
     """The residuals at points, for a solution that maps coordinates to its fields."""
-    if linear is None:
-        return _residuals(problem, series(coordinates(points, anatomy.closure)), points)
-    values = series(coordinates(points, linear.closure, linear.operators(points)))
-    carried = {index: values[index] for index in linear.closure}
-    applied = [values[k] for k in range(len(values.operators))]
-    return recombined(linear, partial(_residuals, problem), carried, applied, points)
+    function = partial(residuals_of, problem)
+    if principal is None:
+        return function(series(coordinates(points, anatomy.closure)), points)
+    operators, factors = principal.at(points)
+    values = series(coordinates(points, principal.closure, operators))
+    carried = {index: values[index] for index in principal.closure}
+    applied = [values[k] for k in range(len(operators))]
+    return principal.residuals(function, carried, applied, factors, points)

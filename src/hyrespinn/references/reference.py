@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import resources
 
@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..metrics import split_components
+from ..metrics import relative_l2, split_components, vector_errors
 from ..problems.conditions import Initial, Periodic, evaluate
 from ..problems.fields import Point
 from ..problems.problem import Problem, components, derived_derivatives, exact_fields, field_of
@@ -47,9 +47,35 @@ class Reference:
         """The grid points in the domain, ``(n, d)``."""
         return self.mesh[self.inside]
 
+    def until(self, time: float) -> Reference:
+        """The part of it up to a time."""
+        name, times = next(iter(self.axes.items()))
+        count = int(np.searchsorted(times, time + 1e-9 * (times[-1] - times[0]), side="right"))
+        return replace(
+            self,
+            axes={**self.axes, name: times[:count]},
+            values={k: v[:count] for k, v in self.values.items()},
+            derived={k: v[:count] for k, v in self.derived.items()},
+        )
+
     def flat(self) -> dict[str, np.ndarray]:
         """The fields at ``points``."""
         return {name: value[self.inside] for name, value in self.values.items()}
+
+    def errors(
+        self, values: Mapping[str, np.ndarray], derived: Mapping[str, np.ndarray]
+    ) -> dict[str, float]:
+        """The relative ℓ2 errors of fields and derived quantities on the grid, inside the domain.
+
+        Where the reference ends earlier than they do, so do the errors.
+        """
+        inside, count = self.inside, len(self.inside)
+        known = {name: value[inside] for name, value in self.derived.items()}
+        found = {name: derived[name][:count][inside] for name in known}
+        return {
+            **{f: relative_l2(values[f][:count][inside], v) for f, v in self.flat().items()},
+            **vector_errors(self.axes, found, known),
+        }
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What ``hyrespinn reference --out`` writes: axes and fields, all by name.
@@ -76,6 +102,8 @@ class Recipe:
 
 
 REFERENCES: dict[type[Problem], dict[str, Recipe]] = {}
+CHOICE = "reference"
+"""The parameter of a problem that says which variant is meant."""
 
 
 def reference_for(
@@ -133,12 +161,19 @@ def reference_of(problem: Problem, say: Callable[[str], None] | None = None) -> 
     return _described(problem, recipe, values, stored_self_convergence(problem))
 
 
+def reference_of_the_paper(problem: Problem) -> Reference | None:
+    """The paper's own reference, where it is another one than the problem's (decisions D8, D9)."""
+    if "paper" not in REFERENCES.get(type(problem), {}) or problem.parameters()[CHOICE] == "paper":
+        return None
+    return reference_of(type(problem)(**{**problem.parameters(), CHOICE: "paper"}))
+
+
 def recipe_of(problem: Problem) -> Recipe | None:
     """The recipe of a problem's class, of the variant that the problem asks for."""
     variants = REFERENCES.get(type(problem))
     if variants is None:
         return None
-    return variants[getattr(problem, "reference", "converged")]
+    return variants[getattr(problem, CHOICE, "converged")]
 
 
 def make_reference(problem: Problem, **settings: int) -> Reference:

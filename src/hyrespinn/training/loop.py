@@ -120,6 +120,7 @@ class Trainer:
         self.tried: list[WindowOutcome] = []
         self.row: Mapping[str, Any] = {}
         self.programs = Programs(self.clock)
+        self._compiling = False
         self._last_checkpoint = time.monotonic()
 
     def _measured(self, objective: Objective, state: Any) -> tuple[dict[str, Array], ...]:
@@ -129,12 +130,8 @@ class Trainer:
         estimates = {}
         if self.windows.tolerance is not None:
             estimates["window_error"] = window_error(objective, theta, context, self.key)
-        return (
-            objective.losses(theta, samples, context),
-            objective.report(objective.residuals(theta, samples, context), context),
-            gates() if gates else {},
-            estimates,
-        )
+        losses, columns = objective.report(theta, samples, context)
+        return losses, columns, gates() if gates else {}, estimates
 
     def _functions(self, index: int) -> dict[str, Function]:
         """What a stage consists of, by name."""
@@ -154,10 +151,13 @@ class Trainer:
         index = self.progress.stage
         return self.programs.get((index, name), self._functions(index)[name])
 
-    def _compile_ahead(self, theta: Array, context: Context) -> None:
-        """Begin to compile what every stage needs, each in the background."""
-        for index in range(self.progress.stage, len(self.stages)):
-            self._compile_stage(index, (theta, self.key, context))
+    def compile_ahead(self, theta: Array) -> None:
+        """Begin to compile, in the background, the programs of all stages."""
+        if not self._compiling:
+            self._compiling = True
+            context = self.context_of(self.stretch, (), theta)
+            for index in range(self.progress.stage, len(self.stages)):
+                self._compile_stage(index, (theta, self.key, context))
 
     def _compile_stage(self, index: int, begin: tuple[Array, Array, Context]) -> None:
         functions = self._functions(index)
@@ -209,29 +209,31 @@ class Trainer:
             for k, window in enumerate(self.kept())
         ]
         latest = thetas[-1] if thetas else theta
-        self._compile_ahead(theta, self.context_of(self.stretch, thetas, theta))
-        while not self.windows.is_over(self.tried):
-            self._announce()
-            if state is None:
-                self.progress = Progress(window=len(thetas), steps=self.progress.steps)
-                self.message = ""
-                context = self.context_of(self.stretch, thetas, theta)
-                first = latest if self.warm else theta
-                if self.prepare is not None:
-                    first = self.programs.get("prepare", Function(self.prepare))(first, context)
-            else:
-                first, context = state.optimiser.theta, state.context
-            latest, context = self._window(first, context, state)
-            state = None
-            self._close_window()
-            if self.tried[-1].kept:
-                thetas.append(latest)
-                contexts.append(context)
-            if self.tried[-1].status in ENDS_ALL:
-                break
-            if self.tried[-1].kept and self.tried[-1].stretch is not None:
-                self.store.keep_window(len(thetas) - 1, latest)
-        self.programs.close()
+        self.compile_ahead(theta)
+        try:
+            while not self.windows.is_over(self.tried):
+                self._announce()
+                if state is None:
+                    self.progress = Progress(window=len(thetas), steps=self.progress.steps)
+                    self.message = ""
+                    context = self.context_of(self.stretch, thetas, theta)
+                    first = latest if self.warm else theta
+                    if self.prepare is not None:
+                        first = self.programs.get("prepare", Function(self.prepare))(first, context)
+                else:
+                    first, context = state.optimiser.theta, state.context
+                latest, context = self._window(first, context, state)
+                state = None
+                self._close_window()
+                if self.tried[-1].kept:
+                    thetas.append(latest)
+                    contexts.append(context)
+                if self.tried[-1].status in ENDS_ALL:
+                    break
+                if self.tried[-1].kept and self.tried[-1].stretch is not None:
+                    self.store.keep_window(len(thetas) - 1, latest)
+        finally:
+            self.programs.close()
         return Outcome(
             tuple(thetas), tuple(contexts), self.tried[-1].status, self.progress.steps, self.clock,
             self.losses, self.message, tuple(self.kept()), self.windows.is_over(self.tried),

@@ -23,8 +23,8 @@ class Function(NamedTuple):
 class Programs:
     """Every program is compiled once, by its name; waiting for it counts as compilation.
 
-    ``ahead`` starts with some of them in the background: the compiler uses one core, and while
-    the first stage is trained the programs of the next become ready.
+    ``ahead`` compiles some of them in the background, one after the other and beside those of other
+    calls: while the first stage is trained, the programs of the next become ready.
     """
 
     def __init__(self, clock: Clock):
@@ -67,7 +67,7 @@ class Programs:
         return call
 
     def _code(self, name: Hashable, function: Function, arguments: Shapes) -> Any:
-        if name in self._early:
+        if name in self._early and not self._early[name].cancelled():
             expected, code = self._early[name].result()
             if _described(expected) == _described(arguments):
                 return code

@@ -10,9 +10,10 @@ import pytest
 from hyrespinn.derivatives import closure, concatenate, coordinates, exp, lift, sin, square, tanh
 from hyrespinn.nn import HyResPINNConfig, PINNConfig
 from hyrespinn.nn.parameters import flatten
+from hyrespinn.nn.window import InWindow
 from hyrespinn.problems import PROBLEMS, problem_named
 from hyrespinn.problems.ansatz import build_ansatz
-from hyrespinn.problems.problem import anatomy, linear_part, residuals_at
+from hyrespinn.problems.problem import anatomy, principal_part, residuals_at
 from hyrespinn.solution import inputs_of
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -75,6 +76,10 @@ def test_series_with_other_operators_do_not_mix():
     one = series_with(OPERATORS[:1])
     with pytest.raises(ValueError, match="do not mix"):
         one * coordinates(jnp.asarray(POINTS), one.indices)
+    with pytest.raises(ValueError, match="do not mix"):
+        concatenate(
+            [series_with([{(2, 0): np.float64(1)}]), series_with([{(0, 2): np.float64(1)}])]
+        )
     with pytest.raises(KeyError):
         one[1]
 
@@ -101,7 +106,7 @@ def problem_of(residual, fields=("u",), conditions=(), domain=None):
 
 def found_in(residual, **settings):
     problem = problem_of(residual, **settings)
-    return linear_part(problem, anatomy(problem))
+    return principal_part(problem, anatomy(problem))
 
 
 def both_ways(problem, config, seed=0):
@@ -123,7 +128,7 @@ def both_ways(problem, config, seed=0):
 
         return jax.jit(jax.value_and_grad(loss, has_aux=True))(theta)
 
-    linear = linear_part(problem, found)
+    linear = principal_part(problem, found)
     assert linear is not None
     return evaluate(linear), evaluate(None)
 
@@ -153,31 +158,79 @@ def test_permeabilities(mu):
     agree(*both_ways(problem, HyResPINNConfig(width=6, depth=1, blocks=1, centers=8)))
 
 
-@pytest.mark.parametrize(
-    "residual",
-    [
-        lambda u, p: u.xx * u.yy - 1,
-        lambda u, p: u.xx**2 + u.yy**2,
-        lambda u, p: u * u.xx + u.x * u.yy,
-        lambda u, p: jnp.abs(u.xx + u.yy),
-        lambda u, p: u.xx + u.yy + jax.lax.stop_gradient(u.xx) ** 2,
-        lambda u, p: u.xx + u.yy + jnp.sign(u.yy),
-        lambda u, p: u.xx - 1,
-        lambda u, p: u * p.x,
-    ],
-    ids=[
-        "product",
-        "squares",
-        "quasilinear",
-        "abs",
-        "stopped",
-        "sign",
-        "one term",
-        "no derivative",
-    ],
-)
+@jax.custom_vjp
+def only_backwards(x):
+    return 2 * x
+
+
+only_backwards.defvjp(lambda x: (2 * x, None), lambda _, g: (2 * g,))
+NOTHING = {
+    "product": lambda u, p: u.xx * u.yy - 1,
+    "squares": lambda u, p: u.xx**2 + u.yy**2,
+    "quasilinear": lambda u, p: u * u.xx + u.x * u.yy,
+    "abs": lambda u, p: jnp.abs(u.xx + u.yy),
+    "stopped": lambda u, p: u.xx + u.yy + jax.lax.stop_gradient(u.xx) ** 2,
+    "sign": lambda u, p: u.xx + u.yy + jnp.sign(u.yy),
+    "small sign": lambda u, p: 1e-9 * (u.xx + u.yy + jnp.sign(u.xx)),
+    "far step": lambda u, p: u.xx + u.yy - 10.0 * (u.xx > 1e5),
+    "no forward mode": lambda u, p: only_backwards(u.xx) + u.yy,
+    "whole number": lambda u, p: (u.xx + u.yy, jnp.where(u.value > 0, 1, 0)),
+    "loop": lambda u, p: jax.lax.fori_loop(0, 3, lambda _, r: r * 0.5, u.xx + u.yy),
+    "share of the points": lambda u, p: (u.xx + u.yy) / p.x.shape[0],
+    "nowhere finite": lambda u, p: u.xx + u.yy + jnp.log(-1 - u.value**2),
+    "one term": lambda u, p: u.xx - 1,
+    "no derivative": lambda u, p: u * p.x,
+}
+
+
+@pytest.mark.parametrize("residual", NOTHING.values(), ids=NOTHING)
 def test_where_there_is_nothing_to_combine(residual):
     assert found_in(residual) is None
+
+
+def stepped(z):
+    return jnp.array([1.0, 5.0])[jnp.searchsorted(jnp.array([0.999]), z)]
+
+
+@pytest.mark.parametrize("coefficient", [stepped, jax.jit(lambda z: jax.nn.relu(z - 0.999))])
+def test_one_function_of_two_coordinates_is_two_coefficients(coefficient):
+    """A thin layer that no test point need lie in: only the program tells them apart."""
+    found = found_in(lambda u, p: coefficient(p.x) * u.xx + coefficient(p.y) * u.yy)
+    points = jnp.array([[0.9995, 0.5], [0.5, 0.9999]])
+    ((operator,), _) = found.at(points)
+    np.testing.assert_allclose(operator[2, 0], coefficient(points[:, 0]))
+    np.testing.assert_allclose(operator[0, 2], coefficient(points[:, 1]))
+
+
+def test_a_random_coefficient():
+    key = jax.random.key(3)
+    found = found_in(lambda u, p: u.xx + u.yy - jnp.sin(p.x * jax.random.normal(key)))
+    assert set(found.indices) == {(2, 0), (0, 2)}
+
+
+def test_roots_of_fields_are_no_obstacle():
+    with jax.debug_nans(True):
+        found = found_in(lambda u, p: u.xx + u.yy + jnp.sqrt(u.value))
+    assert set(found.indices) == {(2, 0), (0, 2)}
+
+
+def test_points_to_test_on_lie_in_the_domain():
+    ring = hp.Annulus(0.5, 1.0)
+
+    def residual(u, p):
+        return jnp.sqrt(p.x**2 + p.y**2 - 0.25) * u.xx + u.yy
+
+    found = found_in(residual, domain=ring)
+    assert set(found.indices) == {(2, 0), (0, 2)}
+
+
+def test_systems_with_coefficients_that_vary():
+    def residual(u, v, p):
+        k = 1 + p.x
+        return k * u.xx + u.yy + u.xy - v, k * v.xx + v.yy + v.xy - u
+
+    found = found_in(residual, fields=("u", "v"))
+    assert [place[:3] for place in found.places] == [("residual_1", 0, 0), ("residual_2", 1, 0)]
 
 
 def test_a_derivative_below_another_one_stays():
@@ -193,7 +246,7 @@ def test_only_the_linear_derivatives_are_combined():
 
 def test_a_common_factor_is_taken_out():
     found = found_in(lambda u, p: jnp.exp(p.x) * u.laplacian)
-    operators, (factor,) = found.operators(jnp.asarray(POINTS)), found.factors(jnp.asarray(POINTS))
+    operators, (factor,) = found.at(jnp.asarray(POINTS))
     assert [float(c) for c in operators[0].values()] == [1.0, 1.0]
     np.testing.assert_allclose(factor, jnp.exp(POINTS[:, 0]), rtol=1e-14)
 
@@ -208,7 +261,7 @@ def test_fields_share_an_operator_with_equal_constants():
 def test_a_compiled_residual_is_looked_into():
     inner = jax.jit(lambda xx, yy, u: 2 * xx + 3 * yy + jnp.sin(u))
     found = found_in(lambda u, p: inner(u.xx, u.yy, u.value))
-    assert {i: float(c) for i, c in found.operators(jnp.asarray(POINTS))[0].items()} == {
+    assert {i: float(c) for i, c in found.at(jnp.asarray(POINTS))[0][0].items()} == {
         (0, 2): 3,
         (2, 0): 2,
     }
@@ -217,5 +270,39 @@ def test_a_compiled_residual_is_looked_into():
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_coefficients_have_the_precision_of_the_points(precision):
     found = found_in(lambda u, p: 0.1 * u.xx + p.x * u.yy)
-    for coefficient in found.operators(jnp.asarray(POINTS, precision))[0].values():
+    for coefficient in found.at(jnp.asarray(POINTS, precision))[0][0].values():
         assert coefficient.dtype == precision
+
+
+def test_a_foreign_model_carries_operators_too():
+    """A plain function of arrays goes through nested forward mode."""
+    problem = problem_named("allen-cahn-periodic")()
+    found = anatomy(problem)
+    points = (
+        jnp.asarray(np.random.default_rng(0).uniform(-1, 1, (5, 2))) * jnp.array([0.4, 1.0]) + 0.1
+    )
+
+    def plain(x):
+        return jnp.sin(x[..., :1] * 2 + jnp.cos(x[..., 1:]))
+
+    def solution(x):
+        return lift(plain, x)
+
+    with_operator = residuals_at(problem, solution, found, principal_part(problem, found), points)
+    without = residuals_at(problem, solution, found, None, points)
+    np.testing.assert_allclose(with_operator["residual"], without["residual"], rtol=1e-10)
+
+
+def test_a_window_of_time_scales_the_operator():
+    problem = problem_named("allen-cahn-periodic")()
+    found = anatomy(problem)
+    points = jnp.asarray(np.random.default_rng(0).uniform(0.1, 0.4, (5, 2)))
+    inner = InWindow(
+        lambda x: tanh(x @ jnp.array([[1.0], [0.5]])),
+        jnp.asarray(0.1),
+        jnp.asarray(0.3),
+        (0.0, 1.0),
+    )
+    with_operator = residuals_at(problem, inner, found, principal_part(problem, found), points)
+    without = residuals_at(problem, inner, found, None, points)
+    np.testing.assert_allclose(with_operator["residual"], without["residual"], rtol=1e-12)
