@@ -108,6 +108,7 @@ def found():
     return hp.solve(Heat(nu=0.2), settings=settings, progress=False, seed=2), settings
 
 
+@pytest.mark.slow
 def test_a_whole_run_keeps_converged_windows(found):
     solution, _ = found
     windows = solution.result["windows"]

@@ -31,6 +31,7 @@ def no_cache():
     jax.config.update("jax_compilation_cache_dir", before)
 
 
+@pytest.mark.slow
 def test_a_second_process_finds_the_programs_of_the_first(tmp_path):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
     environment["HYRESPINN_CACHE"] = str(tmp_path)

@@ -43,7 +43,9 @@ def made(name, problem=None, **settings):
 
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("fit", ["initial", "equation"])
-@pytest.mark.parametrize("name", ["piratenet", "hyrespinn", "pinn"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("piratenet", marks=pytest.mark.slow), "hyrespinn", "pinn"]
+)
 def test_nothing_is_left_for_the_last_layer_to_do(name, fit):
     """The misfit is smaller, and orthogonal to every change that the fit could still make."""
     settings = {"hyrespinn": {"centers": 4, "kernel": "gaussian", "phi_beta": 0.5}}
@@ -79,6 +81,7 @@ def test_a_window_is_fitted_to_the_end_of_the_one_before():
     np.testing.assert_allclose(later, last, atol=0.15 * np.abs(last).max())
 
 
+@pytest.mark.slow
 def test_a_fitted_start_is_close_to_a_linear_problem():
     """Without a step of training: the error of a fitted network is far below that of the other."""
     nothing = {**TINY, "train.adam_steps": 1, "train.ssbroyden_steps": 0, "train.adam_rate": 1e-9}

@@ -302,7 +302,8 @@ def stage(**changes):
     return LmStage(**{**plain, **own, **changes})
 
 
-@pytest.mark.parametrize("sketch_above", [pytest.param(5000, marks=pytest.mark.slow), 10])
+@pytest.mark.slow
+@pytest.mark.parametrize("sketch_above", [5000, 10])
 def test_a_stage_descends_and_can_be_restarted(sketch_above):
     objective, theta, _, context = case("allen-cahn-dirichlet", **{"train.exact": False})
     made = stage(sketch_above=sketch_above)

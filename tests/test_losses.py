@@ -347,7 +347,7 @@ def test_one_point_is_enough_for_a_finite_loss_and_gradient(exact, x64):
     assert np.any(gradient != 0)
 
 
-@pytest.mark.parametrize("count", [2003, 3000])
+@pytest.mark.parametrize("count", [pytest.param(2003, marks=pytest.mark.slow), 3000])
 def test_the_gradient_by_blocks_is_that_of_the_whole_loss(count, x64):
     """In several blocks, and where no number of blocks fits."""
     conditions = [hp.Dirichlet(lambda p: p.x, "x"), hp.MeanValue(0.3)]

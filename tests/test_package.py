@@ -70,6 +70,7 @@ def test_the_code_of_the_readme_is_the_example():
     assert len(example.splitlines()) <= 20
 
 
+@pytest.mark.slow
 def test_the_example_from_a_cold_start(tmp_path):
     """As a user runs it: a script, in a fresh process; then its own answer is checked."""
     code = (

@@ -231,7 +231,10 @@ def test_a_reference_satisfies_its_equation(name):
         assert small < large / 8
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] if n == "grey-scott" else []) for n in SHOWN],
+)
 def test_a_reference_satisfies_its_conditions(name):
     problem = PROBLEMS[name]()
     reference = reference_of(problem)
