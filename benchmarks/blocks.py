@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import training
 from hyrespinn.experiments.environment import environment
 from hyrespinn.experiments.presets import configure
 from hyrespinn.files import write_json
 from hyrespinn.losses import blocks
 from hyrespinn.problems import problem_named
-from jax import Array
 from timing import time_together
 from training import Prepared, prepare
 
@@ -27,16 +27,9 @@ STEPS = 10
 
 def evaluations(prepared: Prepared, size: int) -> Any:
     """A compiled loop of evaluations with blocks of this size."""
-    objective = prepared.objective
-    samples = objective.draw(jax.random.key(1))
     blocks.LARGEST = size
-
-    def loop(theta: Array, samples: Any) -> Array:
-        function = objective.value_and_grad(samples)
-        return jax.lax.fori_loop(0, STEPS, lambda _, t: t - 1e-14 * function(t)[1], theta)
-
-    program = jax.jit(loop).lower(prepared.theta, samples).compile()
-    return lambda: program(prepared.theta, samples)
+    samples = prepared.objective.draw(jax.random.key(1))
+    return training.evaluations(prepared.objective, prepared.theta, samples, STEPS)
 
 
 def main() -> None:

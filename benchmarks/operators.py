@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import training
 from hyrespinn.experiments.environment import environment
 from hyrespinn.experiments.presets import configure
 from hyrespinn.files import write_json
 from hyrespinn.losses import terms
 from hyrespinn.problems import PROBLEMS, problem_named
-from jax import Array
 from timing import time_together
-from training import prepare
 
 FILE = Path(__file__).parents[1] / "results" / "operators.json"
 STEPS = 10
@@ -30,15 +29,9 @@ FOUND = terms.principal_part
 def evaluations(name: str, combined: bool) -> Any:
     """A compiled loop of evaluations, with operators or without."""
     terms.principal_part = FOUND if combined else lambda problem, anatomy: None
-    prepared = prepare(configure(problem_named(name)()))
+    prepared = training.prepare(configure(problem_named(name)()))
     samples = prepared.objective.draw(jax.random.key(1))
-
-    def loop(theta: Array, samples: Any) -> Array:
-        function = prepared.objective.value_and_grad(samples)
-        return jax.lax.fori_loop(0, STEPS, lambda _, t: t - 1e-14 * function(t)[1], theta)
-
-    program = jax.jit(loop).lower(prepared.theta, samples).compile()
-    return lambda: program(prepared.theta, samples)
+    return training.evaluations(prepared.objective, prepared.theta, samples, STEPS)
 
 
 def main() -> None:

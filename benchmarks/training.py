@@ -56,6 +56,22 @@ def stepper(prepared: Prepared, name: str, steps: int, warm: int = 0) -> Callabl
     return lambda: run(begin, jnp.asarray(steps)).optimiser.theta
 
 
+def evaluations(
+    objective: Objective, theta: Array, samples: Any, steps: int, context: Any = None
+) -> Callable[[], Array]:
+    """A call that works out loss and gradient ``steps`` times in a compiled loop, as training does.
+
+    Each evaluation is at a point that depends on the one before.
+    """
+
+    def loop(theta: Array, samples: Any, context: Any) -> Array:
+        function = objective.value_and_grad(samples, context)
+        return jax.lax.fori_loop(0, steps, lambda _, t: t - 1e-14 * function(t)[1], theta)
+
+    program = jax.jit(loop).lower(theta, samples, context).compile()
+    return lambda: program(theta, samples, context)
+
+
 def changed(config: RunConfig, **train: Any) -> RunConfig:
     """The configuration with other settings of training."""
     return replace(config, train=replace(config.train, **train))

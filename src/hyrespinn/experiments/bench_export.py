@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .bench_table import ETAS, Cell, Row, mean, problems_of, quantities, rows_of
+from .bench_table import ETAS, Cell, Row, problems_of, quantities, rows_of
 from .published import published_error
 
 Record = dict[str, Any]
@@ -38,7 +38,7 @@ def _record(problem: str, quantity: str, row: Row) -> Record:
         "model": row.model,
         "seeds": len(row.good),
         "failed": len(row.cells) - len(row.good),
-        "error": mean(errors),
+        "error": row.error(quantity),
         "error_sd": statistics.stdev(errors) if len(errors) > 1 else None,
         "paper": published_error(problem, quantity, row.model),
         "error_paper_reference": row.error_of_the_paper(quantity),
