@@ -17,19 +17,16 @@ import training
 from hyrespinn.experiments.environment import environment
 from hyrespinn.experiments.presets import configure
 from hyrespinn.files import write_json
-from hyrespinn.losses import terms
 from hyrespinn.problems import PROBLEMS, problem_named
 from timing import time_together
 
 FILE = Path(__file__).parents[1] / "results" / "operators.json"
 STEPS = 10
-FOUND = terms.principal_part
 
 
 def evaluations(name: str, combined: bool) -> Any:
     """A compiled loop of evaluations, with operators or without."""
-    terms.principal_part = FOUND if combined else lambda problem, anatomy: None
-    prepared = training.prepare(configure(problem_named(name)()))
+    prepared = training.prepare(configure(problem_named(name)()), operators=combined)
     samples = prepared.objective.draw(jax.random.key(1))
     return training.evaluations(prepared.objective, prepared.theta, samples, STEPS)
 

@@ -85,13 +85,15 @@ def objective_by(objective: Objective, way: Callable[[Series, Any], Any] | None)
 
 def measure(name: str, precision: str, seconds: float) -> dict[str, Any]:
     with jax.enable_x64(precision == "float64"):
-        made = prepare(configure(PROBLEMS[name](), precision=precision))
+        config = configure(PROBLEMS[name](), precision=precision)
+        made, plain = prepare(config), prepare(config, operators=False)
         samples = made.objective.draw_batch(jax.random.key(2))
         rate = optax.constant_schedule(1e-4)
         state = adam.start(made.theta)
         runs, gradients = {}, {}
         for label, way in WAYS.items():
-            function = objective_by(made.objective, way).value_and_grad(samples)
+            objective = objective_by((made if way is None else plain).objective, way)
+            function = objective.value_and_grad(samples)
             step = partial(adam.step, function, rate=rate)
 
             def train(state: Any, count: int, step: Callable[[Any], Any] = step) -> Any:

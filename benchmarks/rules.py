@@ -1,9 +1,10 @@
-"""The measurements behind the rules of the `fast` preset.
+"""The measurements behind the rules of the presets.
 
-Every variant changes a few settings of the preset on one problem and trains for the same number
-of steps, so that a busy machine changes no figure. Run ``python benchmarks/rules.py`` for all of
-them, or name problems; variants that are in the result file already are kept. Two problems can
-run side by side, each on a core of its own: every problem has a file in ``results/rules/``.
+Every variant changes a few settings on one problem and trains for the same number of seconds on
+the whole machine: a rule that makes steps dearer has to earn it. Problems that march through
+windows of time train the same number of steps in all windows together instead, and their seconds
+are told. Run ``python benchmarks/rules.py`` for all of them, or name problems; variants that are
+in a result file of ``results/rules/`` already are kept.
 """
 
 from __future__ import annotations
@@ -17,61 +18,90 @@ import hyrespinn as hp
 from hyrespinn.experiments.environment import environment
 from hyrespinn.files import write_json
 
-NARROW: dict[str, Any] = {}
-WIDE = {"model.width_factor": 3.0}
-GAUSSIAN = {"model.kernel": "gaussian", "model.width_quantile": 0.3}
-DEEP_ONLY = {"model.branches": "dnn"}
-BASE: dict[str, Any] = {
-    "train.adam_steps": 1000,
-    "train.ssbroyden_steps": 1500,
-    "train.windows": 1,
-    "train.window_ends": None,
-    "train.relative_target": 0.0,
+Changes = dict[str, Any]
+NO_END = 10**6
+COMPACT: Changes = {
     "model.kernel": "wendland-c4",
     "model.width_quantile": 0.1,
     "model.width_factor": 1.0,
+}
+WIDE = COMPACT | {"model.width_factor": 3.0}
+GAUSSIAN: Changes = {"model.kernel": "gaussian", "model.width_quantile": 0.3}
+DEEP_ONLY: Changes = {"model.branches": "dnn"}
+BASE: Changes = {
+    **COMPACT,
     "model.width": 24,
     "model.centers": 32,
     "model.depth": 2,
+    "model.harmonics": 1,
+    "train.adam_steps": 1000,
+    "train.ssbroyden_steps": NO_END,
     "train.points": 4096,
+    "train.windows": 1,
+    "train.window_ends": None,
+    "train.relative_target": 0.0,
 }
+"""What the variants change; all other settings are those of the `fast` preset."""
 
 
-def windows(count: int, steps: int, **more: Any) -> dict[str, Any]:
-    """Equal windows with ``steps`` steps each."""
-    settings = {"train.windows": count, "train.ssbroyden_steps": steps}
-    return settings | {f"train.{name}": value for name, value in more.items()}
+def points(*counts: int) -> dict[str, Changes]:
+    return {f"{count:,} points": {"train.points": count} for count in counts}
 
 
-KERNELS = {"narrow": NARROW, "wide": WIDE, "gaussian": GAUSSIAN, "deep branch alone": DEEP_ONLY}
-SIZES = {
+def on(base: Changes, variants: dict[str, Changes]) -> dict[str, Changes]:
+    """The variants of another base."""
+    return {label: base | changes for label, changes in variants.items()}
+
+
+KERNELS = {"compact": COMPACT, "compact, wide": WIDE, "gaussian": GAUSSIAN, "deep only": DEEP_ONLY}
+SIZES: dict[str, Changes] = {
     "width 16": {"model.width": 16},
     "width 32": {"model.width": 32},
     "depth 3": {"model.depth": 3},
+    "16 centres": {"model.centers": 16},
     "64 centres": {"model.centers": 64},
-    "2,048 points": {"train.points": 2048},
-    "8,192 points": {"train.points": 8192},
 }
-VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
-    "darcy-2d-dirichlet": KERNELS | SIZES,
+FIRST: dict[str, Changes] = {
+    "no first stage": {"train.adam_steps": 0},
+    "soap for 300": {"train.adam_rule": "soap", "train.adam_steps": 300},
+}
+HARMONICS: dict[str, Changes] = {f"{n} harmonics": {"model.harmonics": n} for n in (2, 3)}
+
+
+def windows(count: int, all_steps: int, **more: Any) -> Changes:
+    """Equal windows that share ``all_steps`` of each stage."""
+    settings = {
+        "windows": count,
+        "adam_steps": all_steps // 5 // count,
+        "ssbroyden_steps": all_steps // count,
+    }
+    return {f"train.{name}": value for name, value in (settings | more).items()}
+
+
+VARIANTS: dict[str, dict[str, Changes]] = {
+    "darcy-2d-dirichlet": KERNELS | on(GAUSSIAN, {**SIZES, **FIRST, **points(1024, 2048, 8192)}),
     "poisson-2d": KERNELS,
-    "helmholtz-2d": KERNELS,
-    "darcy-3d-dirichlet": KERNELS,
+    "darcy-3d-dirichlet": KERNELS | on(GAUSSIAN, {**SIZES, **points(2048, 8192)}),
     "burgers": KERNELS,
-    "wave-1d": KERNELS,
-    "allen-cahn-dirichlet": KERNELS | SIZES,
-    "allen-cahn-periodic": KERNELS
-    | {"2 windows": windows(2, 750), "4 windows": windows(4, 375)}
-    | {f"{n} harmonics": {"model.harmonics": n} for n in (2, 4)},
-    "korteweg-de-vries": KERNELS
-    | {"2 windows": windows(2, 750), "5 windows": windows(5, 300), "10 windows": windows(10, 150)},
+    "allen-cahn-dirichlet": KERNELS | SIZES | FIRST | points(1024, 2048, 8192),
+    "allen-cahn-periodic": KERNELS | FIRST | HARMONICS | points(2048),
+    "korteweg-de-vries": {
+        f"{count} windows, {start}": windows(count, 6000, window_start=start)
+        for count in (2, 5, 10)
+        for start in ("new", "warm")
+    },
 }
 
 
-def run(problem: str, changes: dict[str, Any], seed: int) -> dict[str, Any]:
+def run(problem: str, changes: Changes, seed: int, seconds: float) -> dict[str, Any]:
     settings = BASE | changes
+    limit = seconds if settings["train.ssbroyden_steps"] == NO_END else None
     solution = hp.solve(
-        hp.problems.problem_named(problem)(), seed=seed, settings=settings, progress=False
+        hp.problems.problem_named(problem)(),
+        seed=seed,
+        settings=settings,
+        max_seconds=limit,
+        progress=False,
     )
     result = solution.result
     return {
@@ -87,6 +117,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("problems", nargs="*", help="all for none", default=[])
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=40.0, help="of training, for a variant")
     parser.add_argument("--out", type=Path, default=Path("results/rules"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -96,9 +127,9 @@ def main() -> None:
         for label, changes in VARIANTS[problem].items():
             if label in kept and kept[label]["changes"] == json.loads(json.dumps(changes)):
                 continue
-            kept[label] = run(problem, changes, options.seed)
+            kept[label] = run(problem, changes, options.seed, options.seconds)
             print(problem, label, kept[label]["rel_l2"], flush=True)
-            content = {"settings": BASE, "result": kept}
+            content = {"seconds": options.seconds, "settings": BASE, "result": kept}
             write_json(path, content | {"environment": environment("float64", options.seed)})
 
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from hyrespinn.experiments.config import RunConfig
 from hyrespinn.experiments.solve import Session
 from hyrespinn.experiments.stages import make_stages
+from hyrespinn.losses import terms
 from hyrespinn.losses.objective import Objective
 from hyrespinn.training.stages import Stage, StageState
 from jax import Array
@@ -37,12 +38,22 @@ class Prepared(NamedTuple):
         return jax.jit(lambda state, count: stage.run(self.objective, state, count))
 
 
-def prepare(config: RunConfig) -> Prepared:
-    """Everything that is made before training; call it in the precision of the configuration."""
+def prepare(config: RunConfig, *, operators: bool = True) -> Prepared:
+    """Everything that is made before training; call it in the precision of the configuration.
+
+    Without ``operators`` every derivative travels by itself.
+    """
     session = Session(config, progress=False, reference=False)
     theta, assemble = session._model(jax.random.key(config.seed))
     stages = make_stages(config.train, assemble(theta))
-    return Prepared(session._objective(assemble), theta, {stage.name: stage for stage in stages})
+    found = terms.principal_part
+    if not operators:
+        terms.principal_part = lambda problem, anatomy: None
+    try:
+        objective = session._objective(assemble)
+    finally:
+        terms.principal_part = found
+    return Prepared(objective, theta, {stage.name: stage for stage in stages})
 
 
 def stepper(prepared: Prepared, name: str, steps: int, warm: int = 0) -> Callable[[], Any]:

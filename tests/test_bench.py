@@ -7,6 +7,7 @@ import dataclasses
 import io
 import json
 import math
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from hyrespinn.errors import UserError
 from hyrespinn.experiments import bench_plan as module
 from hyrespinn.experiments.bench import PAPER_PROBLEMS, Bench, BenchRequest, bench, forecast
 from hyrespinn.experiments.bench_export import as_csv, as_latex, records
+from hyrespinn.experiments.bench_plan import digest
 from hyrespinn.experiments.bench_table import (
     Cell,
     efficiency_grid,
@@ -368,14 +370,30 @@ def test_other_directories_are_refused(solver, tmp_path):
     assert not solver.ran
 
 
-def test_a_run_of_other_settings_is_not_counted(solver, tmp_path):
+def test_a_run_of_another_configuration_is_set_aside_and_run_again(solver, tmp_path):
     bench(REQUEST, tmp_path, lambda line: None)
-    file = tmp_path / "heat-1d" / "pinn-seed0" / "config.json"
-    held = json.loads(file.read_text())
+    folder = tmp_path / "heat-1d" / "pinn-seed0"
+    held = json.loads((folder / "config.json").read_text())
     held["train"]["points"] = 65
-    file.write_text(json.dumps(held))
-    with pytest.raises(UserError, match="holds a run of other settings"):
-        bench(REQUEST, tmp_path, lambda line: None)
+    (folder / "config.json").write_text(json.dumps(held))
+    before = digest(held)
+    content = json.loads((tmp_path / "bench.json").read_text())
+    content["cells"][1]["configuration"] = before
+    (tmp_path / "bench.json").write_text(json.dumps(content))
+    found = bench(REQUEST, tmp_path, lambda line: None)
+    assert solver.ran[2:] == [("pinn", 0)]
+    assert (tmp_path / "heat-1d" / f"pinn-seed0-{before}" / "result.json").exists()
+    assert found.cells["heat-1d", "pinn", 0].configuration != before
+
+
+def test_finished_cells_need_no_directory(solver, tmp_path):
+    """So a bench can be kept, and gone on with, without its run directories."""
+    bench(REQUEST, tmp_path, lambda line: None)
+    shutil.rmtree(tmp_path / "heat-1d")
+    found = bench(REQUEST, tmp_path, lambda line: None)
+    assert len(solver.ran) == 2
+    assert {cell.status for cell in found.cells.values()} == {"completed"}
+    assert all(len(cell.configuration) == 12 for cell in found.cells.values())
 
 
 @pytest.mark.parametrize(

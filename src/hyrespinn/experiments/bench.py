@@ -115,8 +115,11 @@ def bench(
 
     A cell that fails is recorded, and the others go on; Ctrl-C stops, and the next call goes on
     from there. Failed cells are tried again by the next call, except those that diverged, which
-    would do so again. The same directory takes further problems, models and seeds. With several
-    ``request.jobs`` as many cells run at once, each on one core; their steps are slower by that, all alike.
+    would do so again. A finished cell stays valid while the hash of its configuration is the same,
+    even where its run directory is gone; where it is not, say after a preset has changed, it is run
+    again and the older run set aside. The same directory takes further problems, models and seeds.
+    With several ``request.jobs`` as many cells run at once, each on one core; their steps are slower
+    by that, all alike.
 
     ``bench(BenchRequest(["heat-1d"], ["pinn", "hyrespinn"], seeds=[0, 1]), "runs/heat").grids``
     are its tables.
@@ -126,11 +129,11 @@ def bench(
     found = _open_or_create(path, request)
     waiting = []
     for task in tasks:
-        result = task.finished()
-        if result is None:
+        cell = task.finished(found.cells.get(task.key))
+        if cell is None:
             waiting.append(task)
         else:
-            found.add(task.cell(result))
+            found.add(cell)
     kept = len(tasks) - len(waiting)
     if kept:
         report(f"{kept} of {len(tasks)} cells were run before and are kept")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -92,24 +93,43 @@ class Task:
     def key(self) -> tuple[str, str, int]:
         return self.config.problem.name, self.config.model, self.config.seed
 
-    def finished(self) -> dict[str, Any] | None:
-        """The result of an earlier run that is over; a run of other settings is refused."""
+    @property
+    def configuration(self) -> str:
+        """A hash of all that determines the run; a cell stays valid while it is the same."""
+        return digest(self.config.to_json())
+
+    def finished(self, known: Cell | None = None) -> Cell | None:
+        """The cell of an earlier run that is over, if its configuration was this one.
+
+        It is the one that is ``known``, whose directory need not be there any more, or else what
+        the directory holds.
+        """
+        if known is not None and known.configuration == self.configuration and known.is_over:
+            return known
         run = RunDirectory(self.path)
-        if run.config.is_file():
-            try:
-                held = json.loads(run.config.read_text())
-            except json.JSONDecodeError as error:
-                raise UserError(f"{run.config} is damaged: {error}.") from error
-            if _comparable(held) != _comparable(self.config.to_json()):
-                raise UserError(
-                    f"{self.path} holds a run of other settings than this bench asks for, perhaps "
-                    "of another version of the package. Choose another --out, or remove it."
-                )
+        if self._held() != self.configuration:
+            return None
         result = run.read_result()
-        return None if result is None or result["status"] == "interrupted" else result
+        return None if result is None or result["status"] == "interrupted" else self.cell(result)
+
+    def _held(self) -> str | None:
+        """The hash of the configuration that is in the directory."""
+        file = RunDirectory(self.path).config
+        if not file.is_file():
+            return None
+        try:
+            return digest(json.loads(file.read_text()))
+        except json.JSONDecodeError as error:
+            raise UserError(f"{file} is damaged: {error}.") from error
 
     def run(self, progress: bool) -> Mapping[str, Any]:
-        """Solve it, or go on from its last checkpoint."""
+        """Solve it, or go on from its last checkpoint.
+
+        A run of another configuration, perhaps of another version of the package, is set aside.
+        """
+        held = self._held()
+        if held not in (None, self.configuration):
+            self.path.rename(self.path.with_name(f"{self.path.name}-{held}"))
         directory = RunDirectory(self.path)
         if directory.state.exists():
             return resume(self.path, progress=progress).result
@@ -135,6 +155,8 @@ class Task:
             seed,
             result["status"],
             result["message"],
+            configuration=self.configuration,
+            commit=RunDirectory(self.path).commit,
             fields=self.config.problem.fields,
             derived=derived_derivatives(self.config.problem)[1],
             **{name: result.get(name) for name in figures},
@@ -145,9 +167,10 @@ class Task:
         return Cell(*self.key, status="failed", message=f"{kind}{error}")
 
 
-def _comparable(config: Mapping[str, Any]) -> Any:
-    """As read from JSON, without texts for people, in which a function has another address."""
-    return json.loads(json.dumps({k: v for k, v in config.items() if k != "problem_values"}))
+def digest(config: Mapping[str, Any]) -> str:
+    """A hash of a configuration, without texts for people, in which a function has an address."""
+    content = {k: v for k, v in config.items() if k != "problem_values"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def attempt(task: Task, verbose: bool = False) -> tuple[Cell | None, int | None]:

@@ -34,6 +34,8 @@ class Cell:
     seed: int
     status: str
     message: str = ""
+    configuration: str | None = None  # a hash of it
+    commit: str | None = None  # of the package's source
     fields: Sequence[str] = ()
     derived: Sequence[str] = ()
     n_params: int | None = None
@@ -48,6 +50,11 @@ class Cell:
     @property
     def failed(self) -> bool:
         return self.status in ("failed", "diverged")
+
+    @property
+    def is_over(self) -> bool:
+        """Whether another try would end as this one did."""
+        return self.status not in ("failed", "interrupted")
 
     @property
     def counts(self) -> bool:

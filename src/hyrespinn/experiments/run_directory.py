@@ -95,6 +95,14 @@ class RunDirectory:
         except json.JSONDecodeError as error:
             raise UserError(f"{self.result} is damaged: {error}.") from error
 
+    @property
+    def commit(self) -> str | None:
+        """The commit of the package with which the run was begun, where that is known."""
+        try:
+            return json.loads((self.path / "environment.json").read_text())["commit"]
+        except (OSError, json.JSONDecodeError, KeyError):
+            return None
+
     def append(self, row: Mapping[str, Any]) -> None:
         self._rows.append(dict(row))
         first = len(self._rows) == 1
