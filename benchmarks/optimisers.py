@@ -48,7 +48,8 @@ def settings(optimiser: str) -> dict[str, Any]:
             "train.adam_decay_steps": 500,
             "train.ssbroyden_steps": 0,
         }
-    return {"train.quasi_newton": optimiser, "train.ssbroyden_steps": ENDLESS}
+    first = {"train.adam_rule": "adam", "train.adam_steps": 1000}
+    return {**first, "train.quasi_newton": optimiser, "train.ssbroyden_steps": ENDLESS}
 
 
 def measure(name: str, optimiser: str, seconds: float) -> dict[str, Any]:

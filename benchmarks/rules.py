@@ -34,6 +34,7 @@ BASE: Changes = {
     "model.centers": 32,
     "model.depth": 2,
     "model.harmonics": 1,
+    "train.adam_rule": "adam",
     "train.adam_steps": 1000,
     "train.ssbroyden_steps": NO_END,
     "train.points": 4096,

@@ -266,7 +266,23 @@ def blocks() -> str:
     return "\n".join(lines)
 
 
+def rules() -> str:
+    """A row for each variant, a column for each problem: the error of the fields, the steps."""
+    names = sorted(path.stem for path in (RESULTS / "rules").glob("*-seed0.json"))
+    found = {name.removesuffix("-seed0"): _result(f"rules/{name}") for name in names}
+    labels = dict.fromkeys(label for rows in found.values() for label in rows)
+    lines = _head("changed", *(f"`{problem}`" for problem in found))
+    for label in labels:
+        texts = []
+        for rows in found.values():
+            row = rows.get(label)
+            texts.append(f"{row['rel_l2']['u']:.1e} ({row['steps']:,})" if row else "")
+        lines.append(f"| {label} | {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
 TABLES = {
+    "rules": rules,
     "rivals-step": rivals_step,
     "rivals-ssbroyden": rivals_ssbroyden,
     "rivals-accuracy": rivals_accuracy,

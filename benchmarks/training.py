@@ -41,11 +41,12 @@ class Prepared(NamedTuple):
 def prepare(config: RunConfig, *, operators: bool = True) -> Prepared:
     """Everything that is made before training; call it in the precision of the configuration.
 
-    Without ``operators`` every derivative travels by itself.
+    The first stage is Adam, whatever the preset has; without ``operators`` every derivative travels
+    by itself.
     """
     session = Session(config, progress=False, reference=False)
     theta, assemble = session._model(jax.random.key(config.seed))
-    stages = make_stages(config.train, assemble(theta))
+    stages = make_stages(changed(config, adam_rule="adam").train, assemble(theta))
     found = terms.principal_part
     if not operators:
         terms.principal_part = lambda problem, anatomy: None

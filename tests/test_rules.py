@@ -42,6 +42,13 @@ def test_an_equation_of_ones_own_gets_its_windows(preset):
     assert configure(hp.problems.Wave1D(), preset=preset).train.windows == 1
 
 
+def test_a_steady_problem_starts_with_soap():
+    steady = configure(hp.problems.Poisson2D()).train
+    moving = configure(hp.problems.Burgers()).train
+    assert (steady.adam_rule, moving.adam_rule) == ("soap", "adam")
+    assert steady.adam_steps < moving.adam_steps
+
+
 def test_a_steady_problem_starts_with_wide_kernels():
     steady = configure(hp.problems.Poisson2D()).model_config
     moving = configure(hp.problems.Burgers()).model_config
