@@ -90,7 +90,7 @@ VARIANTS: dict[str, dict[str, Changes]] = {
     "poisson-2d": KERNELS,
     "korteweg-de-vries": {
         f"{count} windows, {start}": windows(count, 5000, window_start=start)
-        for count, start in ((2, "warm"), (5, "new"), (5, "warm"), (10, "warm"))
+        for count, start in ((2, "new"), (2, "warm"), (3, "new"), (5, "new"), (5, "warm"))
     },
 }
 

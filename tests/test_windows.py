@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from dataclasses import replace
 
 import hyrespinn as hp
 import jax
@@ -13,10 +11,6 @@ import numpy as np
 import pytest
 from hyrespinn.derivatives import closure, coordinates, propagate
 from hyrespinn.errors import UserError
-from hyrespinn.experiments.config import with_settings
-from hyrespinn.experiments.presets import configure
-from hyrespinn.experiments.solve import Session
-from hyrespinn.experiments.stages import make_stages
 from hyrespinn.geometry.sampling import uniform
 from hyrespinn.losses.context import first_window, next_window
 from hyrespinn.losses.objective import Objective
@@ -178,44 +172,8 @@ def test_a_warm_start_takes_the_last_network(marched):
     assert not all(other)
 
 
-def test_a_warm_start_goes_on_with_the_last_stage(tmp_path):
-    settings = {**SETTINGS, "train.ssbroyden_steps": 30, "train.window_start": "warm"}
-    found = hp.solve(Heat(), settings=settings, progress=False, out=tmp_path / "run")
-    with (tmp_path / "run" / "history.csv").open() as file:
-        rows = [(row["window"], row["stage"]) for row in csv.DictReader(file)]
-    assert list(dict.fromkeys(rows)) == [
-        ("1", "adam"), ("1", "ssbroyden"), ("2", "ssbroyden"), ("3", "ssbroyden"),
-    ]  # fmt: skip
-    assert [window["steps"] for window in found.result["windows"]] == [70, 30, 30]
-
-
-@pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("rule", ["ssbroyden", "lbfgs"])
-def test_a_following_window_keeps_the_curvature(rule):
-    config = with_settings(configure(Heat(), preset="smoke"), {**SETTINGS, "train.windows": 2})
-    session = Session(config, progress=False, reference=False)
-    theta, assemble = session._model(KEY)
-    objective = session._objective(assemble)
-    (stage,) = make_stages(replace(config.train, stages=(f"{rule}:20",)))
-    here = objective.context(first_window(theta, 0.0, 0.5))
-    there = objective.context(next_window(here.window, theta, 0.5, 0.5))
-    begun = stage.renew(objective, stage.start(objective, theta, KEY, here))
-    ended = stage.run(objective, begun, jnp.asarray(20))
-    following = stage.follow(objective, ended, ended.optimiser.theta, KEY, there)
-    assert following.optimiser.steps == 0
-    assert following.context.window.start == 0.5
-    assert np.all(following.samples["interior"].points[:, 0] >= 0.5)
-    renewed = stage.renew(objective, following).optimiser
-    if rule == "ssbroyden":
-        kept = ended.optimiser.inverse_hessian
-        np.testing.assert_allclose(renewed.inverse_hessian, kept, atol=1e-9, rtol=1e-7)
-    else:
-        np.testing.assert_array_equal(renewed.memory.s, ended.optimiser.memory.s)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("start", ["new", "warm"])
-def test_a_stopped_march_resumes_to_the_same_bits(tmp_path, start):
+def test_a_stopped_march_resumes_to_the_same_bits(tmp_path):
     """Stopped in the second window, resumed: the third begins from the same parameters."""
     limit = {"count": 0}
     stop = loop.Trainer._should_stop
@@ -227,8 +185,6 @@ def test_a_stopped_march_resumes_to_the_same_bits(tmp_path, start):
             self._finish("interrupted", "stopped by the test")
 
     settings = {**SETTINGS, "train.balance": "gradient-norm", "train.balance_every": 20}
-    if start == "warm":
-        settings |= {"train.window_start": start, "train.ssbroyden_steps": 60}
     whole = hp.solve(Heat(), settings=settings, progress=False, seed=2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop.Trainer, "_should_stop", early)
@@ -243,8 +199,7 @@ def test_a_stopped_march_resumes_to_the_same_bits(tmp_path, start):
     assert again.result["steps"] == whole.result["steps"]
     for a, b in zip(jax.tree.leaves(whole.model), jax.tree.leaves(again.model), strict=True):
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
-    steps = [40, 40, 40] if start == "new" else [100, 60, 60]
-    assert [w["steps"] for w in again.result["windows"]] == steps
+    assert [w["steps"] for w in again.result["windows"]] == [40, 40, 40]
 
 
 def test_no_time_no_windows():

@@ -55,7 +55,7 @@ def fitted_training(train: TrainConfig, traits: Traits) -> TrainConfig:
 
     An equation of the third order or more in space is marched through windows of time: such waves
     move the faster the shorter they are, so that all of time at once is out of reach of a small
-    network. Each window goes on from the one before.
+    network. Each window begins with the parameters of the one before.
     """
     if not traits.time:
         return replace(train, adam_rule="soap", adam_steps=SOAP_STEPS)

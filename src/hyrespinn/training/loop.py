@@ -81,9 +81,8 @@ class Outcome:
 class Trainer:
     """Runs the stages of one training and can go on from a checkpoint of it.
 
-    Every window of time begins with the same first parameters, or, ``warm``, where the last stage
-    of the window before has ended: that stage goes on, with the curvature that it has collected.
-    ``prepare`` may change the parameters, given the context of the window.
+    Every window of time begins with the same first parameters, or, ``warm``, with those of the
+    window before; ``prepare`` may change them, given the context of the window.
     """
 
     def __init__(
@@ -140,7 +139,6 @@ class Trainer:
         objective = self.objective_of(stage)
         return {
             "start": Function(lambda t, k, c: stage.start(objective, t, k, c)),
-            "follow": Function(lambda s, t, k, c: stage.follow(objective, s, t, k, c)),
             "renew": Function(lambda s: stage.renew(objective, s), donate=(0,)),
             "run": Function(lambda s, n: stage.run(objective, s, n), donate=(0,)),
             "measure": Function(lambda s: self._measured(objective, s)),
@@ -174,8 +172,6 @@ class Trainer:
             "run": lambda: (state(), jnp.asarray(0)),
             "measure": lambda: (state(),),
         }
-        if self.warm and self.stretch is not None and index == len(self.stages) - 1:
-            shapes["follow"] = lambda: (state(), *begin)
         self.programs.ahead([((index, name), functions[name], shapes[name]) for name in shapes])
 
     @property
@@ -204,9 +200,7 @@ class Trainer:
         self, theta: Array, restored: tuple[Any, Progress, Sequence[Array]] | None = None
     ) -> Outcome:
         """Train from ``theta``, or from a checkpoint's state, progress and finished windows."""
-        state: Any = None
-        before: Any = None
-        thetas = list[Array]()
+        state, thetas = None, list[Array]()
         if restored is not None:
             state, self.progress, earlier = restored
             thetas = list(earlier)
@@ -228,10 +222,8 @@ class Trainer:
                         first = self.programs.get("prepare", Function(self.prepare))(first, context)
                 else:
                     first, context = state.optimiser.theta, state.context
-                last = self._window(first, context, state, before)
-                latest, context = last.optimiser.theta, last.context._replace(causal=None)
-                at_last = self.progress.stage == len(self.stages) - 1
-                state, before = None, last if self.warm and at_last else None
+                latest, context = self._window(first, context, state)
+                state = None
                 self._close_window()
                 if self.tried[-1].kept:
                     thetas.append(latest)
@@ -275,11 +267,8 @@ class Trainer:
                 f"time {self.stretch.start:g} to {self.stretch.end:g}"
             )
 
-    def _window(self, theta: Array, context: Context, state: Any, before: Any) -> Any:
-        """All stages on one window of time, or the last one, to go on from the window ``before``.
-
-        From the middle of a stage where there is a ``state`` of it. The state at the end comes back.
-        """
+    def _window(self, theta: Array, context: Context, state: Any) -> tuple[Array, Context]:
+        """All stages on one window of time."""
         self.target = self.stops.target
         if self.stops.relative_target:
             # The scale of the data: what a network that is zero everywhere would lose, with the
@@ -288,24 +277,18 @@ class Trainer:
             at_first = self.objective.context(context.window)
             relative = self.stops.relative_target * float(scale(theta, self.key, at_first))
             self.target = max(self.target, relative)
-        first = self.progress.stage if before is None else len(self.stages) - 1
-        for index in range(first, len(self.stages)):
+        for index in range(self.progress.stage, len(self.stages)):
             if state is None:
                 last = self.progress
                 self.progress = Progress(
                     window=last.window, stage=index, steps=last.steps, retries=last.retries
                 )
-                if before is None:
-                    state = self._program("start")(theta, self.stage_key(), context)
-                else:
-                    state = self._program("follow")(before, theta, self.stage_key(), context)
-                # Copied, because an array that a program hands through may be one it was given.
-                state = _copy(state)
-            end = self._stage(self.stages[index], state)
-            theta, context, state = end.optimiser.theta, end.context, None
+            state = self._stage(self.stages[index], theta, context, state)
+            theta, context = state.optimiser.theta, state.context
             if self.progress.done is not None:
                 break
-        return end
+            state = None
+        return theta, context._replace(causal=None)
 
     def stage_key(self) -> Array:
         """A key for the present stage of the present window."""
@@ -315,8 +298,11 @@ class Trainer:
     def objective_of(self, stage: Stage) -> Objective:
         return self.objective if stage.part is None else self.objective.upto(stage.part)
 
-    def _stage(self, stage: Stage, state: Any) -> Any:
+    def _stage(self, stage: Stage, theta: Array, context: Context, state: Any) -> Any:
         progress = self.progress
+        if state is None:
+            # Copied, because an array that a program hands through may be the one it was given.
+            state = _copy(self._program("start")(theta, self.stage_key(), context))
         self.reporter.stage(stage.name, stage.steps, progress.stage_steps, self.clock.training)
         run, renew, measure = (self._program(name) for name in ("run", "renew", "measure"))
         retry, restart = self._program("retry"), self._program("restart")

@@ -55,12 +55,6 @@ class Stage(ABC):
         self, objective: Objective, theta: Array, key: Array, context: Context
     ) -> StageState: ...
 
-    def follow(
-        self, objective: Objective, before: StageState, theta: Array, key: Array, context: Context
-    ) -> StageState:
-        """The beginning of another window of time, after the end of the one ``before``."""
-        return self.start(objective, theta, key, context)
-
     @abstractmethod
     def run(self, objective: Objective, state: StageState, count: Array) -> StageState:
         """Advance ``count`` steps, fewer where nothing more can be gained."""
@@ -168,15 +162,6 @@ class RoundStage(Stage, ABC):
             ones = jnp.ones(min(objective.causality.chunks, count), theta.dtype)
             context = context._replace(causal=ones)
         return StageState(self.blank(theta), samples, key, jnp.asarray(False), context)
-
-    def follow(
-        self, objective: Objective, before: StageState, theta: Array, key: Array, context: Context
-    ) -> StageState:
-        """The curvature stays; value and gradient come with the first round."""
-        begun = self.start(objective, theta, key, context)
-        zero = jnp.zeros_like(begun.optimiser.steps)
-        kept = before.optimiser._replace(theta=theta, steps=zero, evaluations=zero)
-        return begun._replace(optimiser=kept)
 
     def _moved(self, objective: Objective, state: StageState, key: Array) -> StageState:
         """The state on new points, with the optimiser told of the new function."""
