@@ -12,7 +12,7 @@ from ..nn import HyResPINNConfig
 from ..problems.problem import Problem, anatomy
 from .config import TrainConfig
 
-WINDOWS = {3: 5, 4: 20}
+WINDOWS = {3: 2, 4: 20}
 """Windows of time by the order of the equation in space; one where it is lower."""
 MOST_WINDOWS = WINDOWS[max(WINDOWS)]
 LEAST_STEPS = 1000
