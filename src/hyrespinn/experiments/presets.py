@@ -18,7 +18,7 @@ from .rules import fitted_model, fitted_training, traits_of
 Settings = tuple[Any, TrainConfig]
 
 FAST_MODEL = HyResPINNConfig()
-FAST_TRAIN = TrainConfig(ssbroyden_steps=8000, points=2048, relative_target=1e-10)
+FAST_TRAIN = TrainConfig(relative_target=1e-10)
 
 
 def fast(problem: Problem, model: str) -> Settings:
@@ -30,7 +30,7 @@ def accurate(problem: Problem, model: str) -> Settings:
     """Ten times better where that is possible: a larger network, more points, more steps."""
     larger = replace(FAST_MODEL, width=32, centers=48)
     longer = replace(
-        FAST_TRAIN, ssbroyden_steps=15_000, points=4096, round_steps=500, relative_target=1e-14
+        FAST_TRAIN, ssbroyden_steps=15_000, points=8192, round_steps=500, relative_target=1e-14
     )
     return _fitted(problem, model, larger, longer)
 

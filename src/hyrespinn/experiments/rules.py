@@ -51,14 +51,14 @@ def fitted_model(model: HyResPINNConfig, traits: Traits) -> HyResPINNConfig:
 
 
 def fitted_training(train: TrainConfig, traits: Traits) -> TrainConfig:
-    """Without time SOAP makes a better first stage than Adam; with time it does not.
+    """Without time SOAP makes a better first stage than Adam, and half the points do.
 
     An equation of the third order or more in space is marched through windows of time: such waves
     move the faster the shorter they are, so that all of time at once is out of reach of a small
     network. Each window begins with the parameters of the one before.
     """
     if not traits.time:
-        return replace(train, adam_rule="soap", adam_steps=SOAP_STEPS)
+        return replace(train, adam_rule="soap", adam_steps=SOAP_STEPS, points=train.points // 2)
     if traits.order < min(WINDOWS):
         return train
     windows = WINDOWS.get(traits.order, MOST_WINDOWS)
