@@ -44,7 +44,7 @@ def made(name, problem=None, **settings):
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("fit", ["initial", "equation"])
 @pytest.mark.parametrize(
-    "name", [pytest.param("piratenet", marks=pytest.mark.slow), "hyrespinn", "pinn"]
+    "name", [*(pytest.param(n, marks=pytest.mark.slow) for n in ("piratenet", "hyrespinn")), "pinn"]
 )
 def test_nothing_is_left_for_the_last_layer_to_do(name, fit):
     """The misfit is smaller, and orthogonal to every change that the fit could still make."""
@@ -67,6 +67,7 @@ def test_nothing_is_left_for_the_last_layer_to_do(name, fit):
 
 
 @pytest.mark.usefixtures("x64")
+@pytest.mark.slow
 def test_a_window_is_fitted_to_the_end_of_the_one_before():
     objective, theta = made("piratenet")
     first = first_window(theta, 0.0, 0.5)
