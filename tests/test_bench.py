@@ -380,9 +380,10 @@ def test_a_run_of_another_configuration_is_set_aside_and_run_again(solver, tmp_p
     content = json.loads((tmp_path / "bench.json").read_text())
     content["cells"][1]["configuration"] = before
     (tmp_path / "bench.json").write_text(json.dumps(content))
+    (folder.parent / f"pinn-seed0-{before}").mkdir()  # one that was set aside before
     found = bench(REQUEST, tmp_path, lambda line: None)
     assert solver.ran[2:] == [("pinn", 0)]
-    assert (tmp_path / "heat-1d" / f"pinn-seed0-{before}" / "result.json").exists()
+    assert (folder.parent / f"pinn-seed0-{before}-2" / "result.json").exists()
     assert found.cells["heat-1d", "pinn", 0].configuration != before
 
 

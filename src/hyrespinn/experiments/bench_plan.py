@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -129,7 +130,10 @@ class Task:
         """
         held = self._held()
         if held not in (None, self.configuration):
-            self.path.rename(self.path.with_name(f"{self.path.name}-{held}"))
+            name = f"{self.path.name}-{held}"
+            names = (name if i == 1 else f"{name}-{i}" for i in itertools.count(1))
+            places = (self.path.with_name(name) for name in names)
+            self.path.rename(next(place for place in places if not place.exists()))
         directory = RunDirectory(self.path)
         if directory.state.exists():
             return resume(self.path, progress=progress).result

@@ -66,5 +66,6 @@ def fitted_training(train: TrainConfig, traits: Traits) -> TrainConfig:
         train,
         windows=windows,
         window_start="warm",
+        adam_steps=train.adam_steps // 2,
         ssbroyden_steps=max(LEAST_STEPS, train.ssbroyden_steps // windows),
     )
