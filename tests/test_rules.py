@@ -37,7 +37,7 @@ def test_traits_are_read_off_the_equation(problem, traits):
 @pytest.mark.parametrize("preset", ["fast", "accurate"])
 def test_an_equation_of_ones_own_gets_its_windows(preset):
     train = configure(Beam(), preset=preset).train
-    assert train.windows == 20
+    assert train.windows == 10
     assert train.window_start == "warm"
     assert configure(hp.problems.Wave1D(), preset=preset).train.windows == 1
 

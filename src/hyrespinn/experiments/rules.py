@@ -12,10 +12,10 @@ from ..nn import HyResPINNConfig
 from ..problems.problem import Problem, anatomy
 from .config import TrainConfig
 
-WINDOWS = {3: 2, 4: 20}
+WINDOWS = {3: 2, 4: 10}
 """Windows of time by the order of the equation in space; one where it is lower."""
 MOST_WINDOWS = WINDOWS[max(WINDOWS)]
-LEAST_STEPS = 1000
+LEAST_STEPS = 2000
 """SSBroyden steps that a window needs, however many there are."""
 SOAP_STEPS = 300
 """Steps of SOAP that take about as long as the thousand of Adam."""
