@@ -85,7 +85,9 @@ def test_an_exact_solution_satisfies_everything(name):
             np.testing.assert_allclose(vector, 0, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", [n for n in EXACT if n != "varying 3d"])  # as the varying one
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n == "varying 3d" else []) for n in EXACT]
+)
 def test_another_function_does_not(name):
     """The residual or a condition tells the solution from the same with a bump added."""
     problem = EXACT[name]

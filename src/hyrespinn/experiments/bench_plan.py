@@ -107,10 +107,9 @@ class Task:
         """
         if known is not None and known.configuration == self.configuration and known.is_over:
             return known
-        run = RunDirectory(self.path)
         if self._held() != self.configuration:
             return None
-        result = run.read_result()
+        result = RunDirectory(self.path).read_result()
         return None if result is None or result["status"] == "interrupted" else self.cell(result)
 
     def _held(self) -> str | None:
