@@ -21,6 +21,7 @@ from hyrespinn.experiments.config import with_settings
 from hyrespinn.experiments.environment import environment
 from hyrespinn.experiments.presets import configure
 from hyrespinn.experiments.solve import Session
+from hyrespinn.losses.adaptive import Adaptivity
 from hyrespinn.losses.jacobian import linearised
 from hyrespinn.optim.levenberg_marquardt import Rule, gram
 from hyrespinn.problems import problem_named
@@ -33,9 +34,7 @@ def lm_stage(rule: Rule, sketch: int, sketch_above: int, round_steps: int) -> Lm
         chunk=5,
         round_steps=round_steps,
         part=None,
-        pool=8,
-        power=1.0,
-        floor=1.0,
+        adaptivity=Adaptivity(pool=8, power=1.0, floor=1.0),
         rule=rule,
         sketch=sketch,
         sketch_above=sketch_above,

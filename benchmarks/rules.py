@@ -34,10 +34,14 @@ BASE: Changes = {
     "model.centers": 32,
     "model.depth": 2,
     "model.harmonics": 1,
+    "model.fourier": 0,
     "train.adam_rule": "adam",
     "train.adam_steps": 1000,
     "train.ssbroyden_steps": NO_END,
     "train.points": 4096,
+    "train.weight_initial": 100.0,
+    "train.initial_points": 256,
+    "train.boundary_points": 256,
     "train.windows": 1,
     "train.window_ends": None,
     "train.relative_target": 0.0,
@@ -67,6 +71,13 @@ FIRST: dict[str, Changes] = {
     "no first stage": {"train.adam_steps": 0},
     "soap for 300": {"train.adam_rule": "soap", "train.adam_steps": 300},
 }
+LEAN: Changes = {"model.centers": 12, "train.weight_initial": 10.0}
+LEAN_SHAPES: dict[str, Changes] = {
+    "lean, depth 3": LEAN | {"model.depth": 3},
+    "lean, Fourier": LEAN | {"model.fourier": 24},
+    "lean, Fourier of scale 2": LEAN | {"model.fourier": 24, "model.fourier_scale": 2.0},
+    "lean, Fourier of scale 3": LEAN | {"model.fourier": 24, "model.fourier_scale": 3.0},
+}
 HARMONICS: dict[str, Changes] = {f"{n} harmonics": {"model.harmonics": n} for n in (2, 3)}
 
 
@@ -83,10 +94,10 @@ def windows(count: int, all_steps: int, **more: Any) -> Changes:
 SOAP = {"soap for 300": FIRST["soap for 300"]}
 VARIANTS: dict[str, dict[str, Changes]] = {
     "darcy-2d-dirichlet": KERNELS | on(GAUSSIAN, {**SIZES, **FIRST, **points(2048, 8192)}),
-    "allen-cahn-dirichlet": KERNELS | SIZES | SOAP | points(2048, 8192),
+    "allen-cahn-dirichlet": KERNELS | SIZES | SOAP | points(2048, 8192) | LEAN_SHAPES,
     "darcy-3d-dirichlet": KERNELS | on(GAUSSIAN, {**WIDER, **SOAP, **points(2048, 8192)}),
-    "allen-cahn-periodic": KERNELS | FIRST | HARMONICS | points(2048),
-    "burgers": KERNELS,
+    "allen-cahn-periodic": KERNELS | FIRST | HARMONICS | points(2048) | LEAN_SHAPES,
+    "burgers": KERNELS | LEAN_SHAPES,
     "poisson-2d": KERNELS,
     "korteweg-de-vries": {
         f"{count} windows, {start}": windows(count, 5000, window_start=start)
@@ -118,6 +129,7 @@ def run(problem: str, changes: Changes, seed: int, seconds: float) -> dict[str, 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("problems", nargs="*", help="all for none", default=[])
+    parser.add_argument("--only", default="", help="variants whose names begin like this")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=25.0, help="of training, for a variant")
     parser.add_argument("--out", type=Path, default=Path("results/rules"))
@@ -127,6 +139,8 @@ def main() -> None:
         path = options.out / f"{problem}-seed{options.seed}.json"
         kept = json.loads(path.read_text())["result"] if path.exists() else {}
         for label, changes in VARIANTS[problem].items():
+            if not label.startswith(options.only):
+                continue
             if label in kept and kept[label]["changes"] == json.loads(json.dumps(changes)):
                 continue
             kept[label] = run(problem, changes, options.seed, options.seconds)

@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from hyrespinn.experiments.bench import Bench
-from hyrespinn.experiments.bench_table import problem_grid, summary_grid
+from hyrespinn.experiments.bench_table import (
+    Row,
+    problem_grid,
+    rows_of,
+    spread,
+    summary_grid,
+)
+from hyrespinn.experiments.published import PAPER_ROWS, published_error
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -115,6 +122,70 @@ def comparison() -> str:
 def smoke_bench() -> str:
     bench = Bench.open(RESULTS / "bench-smoke")
     return summary_grid(bench.cells.values(), bench.request.models).markdown()
+
+
+NOT_RUN = "not run yet"
+
+
+def _row(preset: str, problem: str) -> Row | None:
+    """HyResPINN's cells of a problem under a preset; ``None`` where none has finished."""
+    path = RESULTS / f"bench-{preset}"
+    if not (path / "bench.json").exists():
+        return None
+    (row,) = rows_of(Bench.open(path).cells.values(), problem, ["hyrespinn"])
+    return row if row.good else None
+
+
+def _figures(row: Row | None, name: str) -> list[str]:
+    """The error, with its deviation and number of seeds where there are several, and the time."""
+    if row is None or row.error(name) is None:
+        return [NOT_RUN, ""]
+    count = len(row.errors(name))
+    seeds = f", {count} seeds" if count > 1 else ""
+    return [f"{spread(row.errors(name))}{seeds}", f"{row.seconds:.0f} s"]
+
+
+def paper_table() -> str:
+    """The paper's Table 1: its HyResPINN column beside ours."""
+    lines = _head("row", "paper, H100", "`fast`", "training", "`accurate`", "training")
+    for problem, name in PAPER_ROWS:
+        label = f"`{problem}`" + (f" {name}" if problem == "grey-scott" else "")
+        texts = [
+            f"{published_error(problem, name, 'hyrespinn'):.2e}",
+            *_figures(_row("fast", problem), name),
+            *_figures(_row("accurate", problem), name),
+        ]
+        lines.append(f"| {label} | {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
+def flux_table() -> str:
+    """The flux errors of the Darcy rows."""
+    lines = _head("row", "flux, `fast`", "flux, `accurate`")
+    for problem, _ in PAPER_ROWS:
+        if not problem.startswith("darcy"):
+            continue
+        texts = [_figures(_row(preset, problem), "flux")[0] for preset in ("fast", "accurate")]
+        lines.append(f"| `{problem}` | {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
+def models_fast() -> str:
+    """All models that were run with the fast preset: the same steps, as many parameters."""
+    path = RESULTS / "bench-fast"
+    if not (path / "bench.json").exists():
+        return NOT_RUN
+    bench = Bench.open(path)
+    lines = _head("problem", "model", "parameters", "steps/s", "training", "error, seed 0")
+    for problem in bench.request.problems:
+        cells = [c for c in bench.cells.values() if c.problem == problem and c.seed == 0]
+        rows = [row for row in rows_of(cells, problem, bench.request.models) if row.good]
+        for row in rows if len(rows) > 1 else []:
+            lines.append(
+                f"| `{problem}` | {row.model} | {row.parameters} | {row.rate:.0f} | "
+                f"{row.seconds:.0f} s | {row.error('u'):.1e} |"
+            )
+    return "\n".join(lines)
 
 
 def _result(name: str) -> dict[str, Any]:
@@ -282,6 +353,9 @@ def rules() -> str:
 
 
 TABLES = {
+    "paper-table": paper_table,
+    "flux-table": flux_table,
+    "models-fast": models_fast,
     "rules": rules,
     "rivals-step": rivals_step,
     "rivals-ssbroyden": rivals_ssbroyden,

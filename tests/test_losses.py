@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from hyrespinn.derivatives import lift
 from hyrespinn.geometry.sampling import SAMPLERS, uniform
+from hyrespinn.losses.adaptive import Adaptivity
+from hyrespinn.losses.context import first_window
 from hyrespinn.losses.objective import Objective
 from hyrespinn.losses.terms import Counts, Weights
 from hyrespinn.nn.parameters import cast, flatten
@@ -233,8 +235,8 @@ def test_every_sampler_draws_where_each_term_holds(sampler, x64):
         counts=(50, 20, 30),
         sampler=SAMPLERS[sampler],
     )
-    options = {"pool": 4, "power": 1.0, "floor": 0.1}
-    both = jax.jit(lambda key: (made.draw(key), made.draw_adaptive(theta, key, **options)))
+    by = Adaptivity(pool=4, power=1.0, floor=0.1)
+    both = jax.jit(lambda key: (made.draw(key), made.draw_adaptive(theta, key, by=by)))
     samples, adaptive = both(KEY)
     counts = {"interior": 50, "initial": 20, "dirichlet": 30, "neumann": 30, "interface": 30}
     assert {k: len(s.points) for k, s in samples.items() if k != "meanvalue"} == counts
@@ -265,7 +267,8 @@ def test_poisson_disk_points_are_one_set_in_any_order(x64):
         sampler=SAMPLERS["poisson"],
     )
     one, two = made.draw(KEY), made.draw(jax.random.key(6))
-    chosen = made.draw_adaptive(theta, jax.random.key(7), pool=8, power=1.0, floor=0.1)
+    by = Adaptivity(pool=8, power=1.0, floor=0.1)
+    chosen = made.draw_adaptive(theta, jax.random.key(7), by=by)
     for name in one:
         np.testing.assert_array_equal(ordered(one[name].points), ordered(two[name].points))
         np.testing.assert_array_equal(ordered(one[name].points), ordered(chosen[name].points))
@@ -306,8 +309,8 @@ def peak(p):
 
 def adaptive(residual, pool=8):
     made, theta = objective(residual, [hp.Neumann(0.0)], counts=(50, 1, 4))
-    draw = jax.jit(lambda theta: made.draw_adaptive(theta, KEY, pool=pool, power=1.0, floor=0.1))
-    samples = draw(theta)
+    by = Adaptivity(pool=pool, power=1.0, floor=0.1)
+    samples = jax.jit(lambda theta: made.draw_adaptive(theta, KEY, by=by))(theta)
     points = np.asarray(samples["interior"].points[:, 0])
     assert points.shape == (50,)
     assert np.all((points >= 0) & (points <= 1))
@@ -319,6 +322,22 @@ def test_adaptive_points_gather_where_the_residual_is_large(x64):
     """A fifth of the interval holds nearly all of the residual, and most of the points."""
     assert adaptive(lambda u, p: 1e-6 * u.x + peak(p))[2] > 0.7
     assert adaptive(lambda u, p: 0 * u.x + 1.0)[2] < 0.4
+
+
+@pytest.mark.parametrize("window", [None, (0.5, 0.25)])
+def test_points_of_the_start_gather_at_what_is_missed_of_it(window, x64):
+    """A narrow peak of the initial data, in all of the time or where a window begins."""
+    movie = hp.TimeBox(t=(0.0, 1.0), x=(0.0, 1.0))
+    conditions = [hp.Initial(peak), hp.Neumann(0.0)]
+    made, theta = objective(lambda u, p: 0 * u.t, conditions, movie, counts=(50, 40, 4))
+    last = jnp.zeros_like(theta)
+    context = made.context(first_window(last, *window) if window else None)
+    by = Adaptivity(pool=8, power=1.0, floor=0.1)
+    flat = jax.jit(lambda key: made.draw_adaptive(last, key, context, by=by))
+    t, x = np.asarray(flat(KEY)["initial"].points).T
+    np.testing.assert_array_equal(t, window[0] if window else 0)
+    assert np.mean(np.abs(x - 0.3) < 0.1) > 0.6
+    assert len(np.unique(x)) == 40
 
 
 def test_adaptive_points_bear_residuals_that_are_not_finite(x64):

@@ -24,10 +24,10 @@ class Beam(hp.Problem):
 @pytest.mark.parametrize(
     ("problem", "traits"),
     [
-        (Beam(), Traits(time=True, order=4)),
-        (hp.problems.Wave1D(), Traits(time=True, order=2)),
-        (hp.problems.Darcy3DNeumann(), Traits(time=False, order=2)),
-        (hp.problems.KortewegDeVries(), Traits(time=True, order=3)),
+        (Beam(), Traits(time=True, order=4, dimension=2)),
+        (hp.problems.Wave1D(), Traits(time=True, order=2, dimension=2)),
+        (hp.problems.Darcy3DNeumann(), Traits(time=False, order=2, dimension=3)),
+        (hp.problems.KortewegDeVries(), Traits(time=True, order=3, dimension=2)),
     ],
 )
 def test_traits_are_read_off_the_equation(problem, traits):
@@ -47,6 +47,29 @@ def test_a_steady_problem_starts_with_soap():
     moving = configure(hp.problems.Burgers()).train
     assert (steady.adam_rule, moving.adam_rule) == ("soap", "adam")
     assert steady.adam_steps < moving.adam_steps
+
+
+def test_a_surface_gets_more_points_than_a_line():
+    """The boundary of a body and the initial time of a plane against those of fewer dimensions."""
+    plane = configure(hp.problems.Darcy2DDirichlet()).train
+    body = configure(hp.problems.Darcy3DDirichlet()).train
+    line, moving = configure(hp.problems.Burgers()).train, configure(hp.problems.GreyScott()).train
+    assert body.boundary_points == 4 * plane.boundary_points
+    assert moving.initial_points == 4 * line.initial_points
+    assert body.points == 2 * plane.points
+
+
+@pytest.mark.parametrize("preset", ["fast", "accurate"])
+def test_a_steady_network_is_less_deep_in_the_plane(preset):
+    depths = {
+        name: configure(problem, preset=preset).model_config.depth
+        for name, problem in {
+            "plane": hp.problems.Poisson2D(),
+            "body": hp.problems.Darcy3DNeumann(),
+            "moving": hp.problems.Burgers(),
+        }.items()
+    }
+    assert depths == {"plane": 1, "body": 2, "moving": 2}
 
 
 def test_a_steady_problem_starts_with_wide_kernels():

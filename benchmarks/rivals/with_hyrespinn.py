@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import protocol
 from hyrespinn.experiments import solve as solving
 from hyrespinn.geometry.sampling import sampler_named
+from hyrespinn.losses.adaptive import Adaptivity
 from hyrespinn.losses.objective import Objective
 from hyrespinn.losses.terms import Counts, Samples, Weights
 from hyrespinn.nn import PINNConfig
@@ -117,7 +118,7 @@ def ssbroyden(channel: protocol.Channel) -> None:
     objective, theta, samples = prepare("allen-cahn", cases.SSBROYDEN)
     stage = QuasiNewtonStage(
         steps=10**9, chunk=CHUNK, round_steps=10**9, part=None,
-        pool=1, power=1.0, floor=1.0, rule="ssbroyden",
+        adaptivity=Adaptivity(pool=1, power=1.0, floor=1.0), rule="ssbroyden",
     )  # fmt: skip
 
     def begin(theta: Any, key: Any) -> Any:

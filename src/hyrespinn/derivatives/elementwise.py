@@ -13,6 +13,7 @@ from jax import Array
 
 from ..errors import unknown
 from .taylor import Derivatives, compose
+from .trigonometry import sine_and_cosine
 
 
 def horner(coefficients: Sequence[float], y: Array) -> Array:
@@ -56,8 +57,13 @@ sigmoid_derivatives = _autonomous(jax.nn.sigmoid, (0.0, 1.0, -1.0))
 
 
 def sine_derivatives(x: Array, n: int) -> list[Array]:
-    s, c = jnp.sin(x), jnp.cos(x)
+    s, c = sine_and_cosine(x)
     return [(s, c, -s, -c)[k % 4] for k in range(n + 1)]
+
+
+def cosine_derivatives(x: Array, n: int) -> list[Array]:
+    s, c = sine_and_cosine(x)
+    return [(c, -s, -c, s)[k % 4] for k in range(n + 1)]
 
 
 def exponential_derivatives(x: Array, n: int) -> list[Array]:
@@ -113,7 +119,7 @@ def sin(x: Any) -> Any:
 
 
 def cos(x: Any) -> Any:
-    return compose(lambda s, n: sine_derivatives(s + np.pi / 2, n), x)
+    return compose(cosine_derivatives, x)
 
 
 def exp(x: Any) -> Any:

@@ -314,10 +314,10 @@ def _union(names: Iterable[Sequence[str]]) -> list[str]:
 
 def _error_column(rows: Sequence[Row], name: str) -> list[str]:
     means = [row.error(name) for row in rows]
-    return _bold_smallest([_spread(row.errors(name)) for row in rows], means)
+    return _bold_smallest([spread(row.errors(name)) for row in rows], means)
 
 
-def _spread(values: Sequence[float]) -> str:
+def spread(values: Sequence[float]) -> str:
     """``mean (standard deviation)``, the latter where there is one."""
     if not values:
         return NONE

@@ -17,6 +17,9 @@ _TABLE = {
     ("grey-scott", "v"): (9.56e-1, 1.10e-2, 8.98e-3, 6.90e-2, 9.39e-3, 1.31e-2),
 }
 
+PAPER_ROWS = tuple(_TABLE)
+"""The rows of its Table 1, each a problem and a field."""
+
 
 def published_error(problem: str, field: str, model: str) -> float | None:
     """The paper's figure for a field of a problem and a model, where it has one.

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import UserError
+from ..losses.adaptive import Adaptivity
 from ..optim.levenberg_marquardt import Rule
 from ..training.lm_stage import LmStage
 from ..training.stages import AdamStage, LbfgsStage, QuasiNewtonStage, Stage
@@ -55,9 +56,7 @@ def _rounds(train: TrainConfig, steps: int, part: int | None) -> dict[str, Any]:
         "chunk": 50,
         "round_steps": train.round_steps,
         "part": part,
-        "pool": train.pool,
-        "power": train.pool_power,
-        "floor": train.pool_floor,
+        "adaptivity": Adaptivity(train.pool, train.pool_power, train.pool_floor),
     }
 
 

@@ -17,6 +17,7 @@ from ..nn.window import InWindow
 from ..problems.ansatz import build_ansatz
 from ..problems.conditions import Initial, Periodic, embedded
 from ..problems.problem import Anatomy, Problem, field_of
+from .adaptive import Adaptivity
 from .balance import Balance
 from .blocks import blockwise_value_and_grad
 from .causal import Causality
@@ -296,37 +297,28 @@ class Objective:
         return self._summed(theta, vectors, context), columns
 
     def draw_adaptive(
-        self,
-        theta: Array,
-        key: Array,
-        context: Context | None = None,
-        *,
-        pool: int,
-        power: float,
-        floor: float,
+        self, theta: Array, key: Array, context: Context | None = None, *, by: Adaptivity
     ) -> SampleSet:
-        """Points drawn where the residual is large (residual-adaptive distribution).
+        """Points drawn where the residual is large, for the equation and the initial conditions.
 
-        From a pool ``pool`` times larger, points are chosen without replacement with
-        probabilities ``|r|^power / mean + floor``; the other terms get fresh points. A sampler
-        with a fixed set of points (Poisson disk) leaves nothing to choose.
+        The latter may have a kink that evenly spread points hardly see. The other terms get fresh
+        points; a sampler with a fixed set of points (Poisson disk) leaves nothing to choose.
         """
         first, second, third = jax.random.split(key, 3)
-        if pool <= 1 or self.fixed:
+        if by.pool <= 1 or self.fixed:
             return self.draw(first, context)
         samples = self._draw(first)
-        interior = self.terms[0]
-        drawn = jnp.concatenate(
-            [interior.draw(jax.random.fold_in(second, i)).points for i in range(pool)]
-        )
-        candidates = Samples(self.into_window(drawn, context.window if context else None))
-        vectors = interior.residuals(self.solution(theta, context), candidates).values()
-        size = jnp.sqrt(sum(v**2 for v in vectors))
-        density = size**power
-        # Where the residual is not finite, the floor alone decides.
-        density = jnp.where(jnp.isfinite(density), density, 0)
-        density = density / jnp.maximum(jnp.mean(density), jnp.finfo(density.dtype).tiny) + floor
-        # Gumbel noise and the largest k: sampling without replacement.
-        score = jnp.log(density) + jax.random.gumbel(third, density.shape, density.dtype)
-        chosen = jax.lax.top_k(score, samples[interior.name].points.shape[0])[1]
-        return self._prepared({**samples, interior.name: Samples(drawn[chosen])}, context)
+        solution = self.solution(theta, context)
+        for place, term in enumerate(self.terms):
+            if place and term.observe is None:
+                continue
+            keys = jax.random.split(jax.random.fold_in(second, place), by.pool)
+            drawn = Samples(jnp.concatenate([term.draw(k).points for k in keys]))
+            window = context.window if context else None
+            candidates = drawn if window is None else self._moved(term, drawn, window)
+            vectors = term.residuals(solution, candidates).values()
+            size = jnp.sqrt(sum(v**2 for v in vectors))
+            count = samples[term.name].points.shape[0]
+            chosen = by.choose(jax.random.fold_in(third, place), size, count)
+            samples[term.name] = Samples(drawn.points[chosen])
+        return self._prepared(samples, context)

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
+from ..losses.adaptive import Adaptivity
 from ..losses.context import Context
 from ..losses.objective import Objective, SampleSet
 from ..nn.parameters import trained_shapes
@@ -131,9 +132,7 @@ class RoundStage(Stage, ABC):
     The weights are those that the stage before has left.
     """
 
-    pool: int
-    power: float
-    floor: float
+    adaptivity: Adaptivity
 
     @abstractmethod
     def blank(self, theta: Array) -> Any:
@@ -170,9 +169,7 @@ class RoundStage(Stage, ABC):
             old.theta,
             jax.random.fold_in(key, old.steps),
             state.context,
-            pool=self.pool,
-            power=self.power,
-            floor=self.floor,
+            by=self.adaptivity,
         )
         context = objective.frozen(old.theta, samples, state.context)
         moved = StageState(old, samples, state.key, jnp.asarray(False), context)
