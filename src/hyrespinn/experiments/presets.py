@@ -17,7 +17,7 @@ from .rules import fitted_model, fitted_training, traits_of
 
 Settings = tuple[Any, TrainConfig]
 
-FAST_MODEL = HyResPINNConfig(depth=2, centers=12, fourier=None, fourier_scale=2.0)
+FAST_MODEL = HyResPINNConfig(depth=2, centers=12, fourier=24, fourier_scale=2.0)
 FAST_TRAIN = TrainConfig(ssbroyden_steps=13_000, weight_initial=10.0, relative_target=1e-13)
 
 
@@ -28,7 +28,7 @@ def fast(problem: Problem, model: str) -> Settings:
 
 def accurate(problem: Problem, model: str) -> Settings:
     """Ten times better where that is possible: a larger network, more points, more steps."""
-    larger = replace(FAST_MODEL, width=32, centers=16)
+    larger = replace(FAST_MODEL, width=32, centers=16, fourier=32)
     longer = replace(FAST_TRAIN, ssbroyden_steps=30_000, points=8192, relative_target=1e-16)
     return _fitted(problem, model, larger, longer)
 
@@ -42,7 +42,7 @@ def paper(problem: Problem, model: str) -> Settings:
 def smoke(problem: Problem, model: str) -> Settings:
     """Everything once, in seconds: to see that a problem runs, not to solve it."""
     return (
-        _sized(problem, model, replace(FAST_MODEL, width=16, centers=16)),
+        _sized(problem, model, replace(FAST_MODEL, width=16, centers=16, fourier=16)),
         replace(FAST_TRAIN, adam_steps=300, ssbroyden_steps=150, round_steps=75, points=1024),
     )
 
