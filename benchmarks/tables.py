@@ -31,11 +31,11 @@ def allen_cahn() -> str:
         "| seed | error | training | steps | parameters |",
         "|---|---|---|---|---|",
     ]
-    for path in sorted(RESULTS.glob("allen-cahn-dirichlet-fast-seed*/result.json")):
-        r = json.loads(path.read_text())
+    row = _row("fast", "allen-cahn-dirichlet")
+    for cell in sorted(row.good, key=lambda cell: cell.seed) if row else []:
         lines.append(
-            f"| {r['seed']} | {r['rel_l2']['u']:.1e} | {r['seconds']['training']:.0f} s | "
-            f"{r['steps']} | {r['n_params']} |"
+            f"| {cell.seed} | {cell.rel_l2['u']:.1e} | {cell.seconds['training']:.0f} s | "
+            f"{cell.steps} | {cell.n_params} |"
         )
     return "\n".join(lines)
 
