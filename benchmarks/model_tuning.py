@@ -25,6 +25,7 @@ from hyrespinn.nn import model_named
 from hyrespinn.problems import problem_named
 from hyrespinn.problems.problem import anatomy
 from hyrespinn.solution import inputs_of
+from training import figures
 
 PROBLEMS = ("allen-cahn-dirichlet", "allen-cahn-periodic", "darcy-2d-dirichlet")
 Shape = Callable[[Any], Any]
@@ -69,13 +70,7 @@ def configured(problem: str, model: str, shape: Shape, seconds: float) -> RunCon
 
 def run(config: RunConfig) -> dict[str, Any]:
     result = Session(config, progress=False).run().result
-    return {
-        "settings": dataclasses.asdict(config.model_config),
-        "rel_l2": result["rel_l2"],
-        "steps": result["steps"],
-        "parameters": result["n_params"],
-        "training seconds": result["seconds"]["training"],
-    }
+    return {"settings": dataclasses.asdict(config.model_config), **figures(result)}
 
 
 def main() -> None:

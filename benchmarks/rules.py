@@ -17,6 +17,7 @@ from typing import Any
 import hyrespinn as hp
 from hyrespinn.experiments.environment import environment
 from hyrespinn.files import write_json
+from training import figures
 
 Changes = dict[str, Any]
 NO_END = 10**6
@@ -116,14 +117,7 @@ def run(problem: str, changes: Changes, seed: int, seconds: float) -> dict[str, 
         max_seconds=limit,
         progress=False,
     )
-    result = solution.result
-    return {
-        "changes": changes,
-        "rel_l2": result["rel_l2"],
-        "steps": result["steps"],
-        "parameters": result["n_params"],
-        "training seconds": result["seconds"]["training"],
-    }
+    return {"changes": changes, **figures(solution.result)}
 
 
 def main() -> None:

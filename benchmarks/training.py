@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -36,6 +36,16 @@ class Prepared(NamedTuple):
     def run(self, stage: Stage) -> Callable[[StageState, Array], StageState]:
         """The stage's training program: a state and a number of steps to another state."""
         return jax.jit(lambda state, count: stage.run(self.objective, state, count))
+
+
+def figures(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What a benchmark keeps of the result of a run."""
+    return {
+        "rel_l2": result["rel_l2"],
+        "steps": result["steps"],
+        "parameters": result["n_params"],
+        "training seconds": result["seconds"]["training"],
+    }
 
 
 def prepare(config: RunConfig, *, operators: bool = True) -> Prepared:

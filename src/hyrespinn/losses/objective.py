@@ -143,7 +143,7 @@ class Objective:
         share = (points[:, 0] - begin) / (end - begin)
         return points.at[:, 0].set(window.start + share * window.length)
 
-    def _moved(self, term: Term, samples: Samples, window: Window) -> Samples:
+    def _moved(self, term: Term, samples: Samples, window: Window | None) -> Samples:
         moved = samples._replace(points=self.into_window(samples.points, window))
         return (
             moved if term.observe is None else moved._replace(data=self._begin(term, moved, window))
@@ -309,13 +309,13 @@ class Objective:
             return self.draw(first, context)
         samples = self._draw(first)
         solution = self.solution(theta, context)
+        window = context.window if context else None
         for place, term in enumerate(self.terms):
             if place and term.observe is None:
                 continue
             keys = jax.random.split(jax.random.fold_in(second, place), by.pool)
             drawn = Samples(jnp.concatenate([term.draw(k).points for k in keys]))
-            window = context.window if context else None
-            candidates = drawn if window is None else self._moved(term, drawn, window)
+            candidates = self._moved(term, drawn, window)
             vectors = term.residuals(solution, candidates).values()
             size = jnp.sqrt(sum(v**2 for v in vectors))
             count = samples[term.name].points.shape[0]
