@@ -36,10 +36,13 @@ def test_traits_are_read_off_the_equation(problem, traits):
 
 @pytest.mark.parametrize("preset", ["fast", "accurate"])
 def test_an_equation_of_ones_own_gets_its_windows(preset):
-    train = configure(Beam(), preset=preset).train
-    assert train.windows == 10
-    assert train.window_start == "warm"
-    assert configure(hp.problems.Wave1D(), preset=preset).train.windows == 1
+    config = configure(Beam(), preset=preset)
+    assert config.train.windows == 20
+    assert config.train.window_start == "warm"
+    assert config.model_config.harmonics > 1
+    whole = configure(hp.problems.Wave1D(), preset=preset)
+    assert whole.train.windows == whole.model_config.harmonics == 1
+    assert config.train.points < whole.train.points
 
 
 def test_a_steady_problem_starts_with_soap():

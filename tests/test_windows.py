@@ -37,6 +37,14 @@ def test_windows_with_given_ends():
     assert [(w.start, w.end) for w in found] == [(0, 0.1), (0.1, 0.4), (0.4, 1)]
 
 
+def test_windows_get_steps_by_the_time_still_to_come():
+    tapered = stretches((0.0, 2.0), 4, taper=1.0)
+    np.testing.assert_allclose([w.effort for w in tapered], [1.6, 1.2, 0.8, 0.4])
+    assert [w.steps(10) for w in tapered] == [16, 12, 8, 4]
+    assert tapered[-1].steps(1) == 1  # a stage never vanishes
+    assert {w.effort for w in stretches((0.0, 2.0), 4)} == {1.0}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -45,6 +53,7 @@ def test_windows_with_given_ends():
         ((1, [0.5, 0.5, 1.0]), "rise"),
         ((3, [0.5, 1.0]), "leave one out"),
         ((2, None, -0.1), "overshoot"),
+        ((2, None, 0.0, 1.5), "train.window_taper"),
     ],
 )
 def test_bad_windows_are_explained(arguments, message):
@@ -102,6 +111,23 @@ def test_the_next_window_begins_where_the_last_ended():
     np.testing.assert_allclose(slope, 4 * 2 * np.cos(local + x[:, 1]), atol=1e-9)
 
 
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize(("name", "order"), [("heat-1d", 1), ("wave-1d", 2)])
+def test_a_window_is_the_whole_of_a_problem_in_its_own_unit_of_time(name, order):
+    """Per unit of its own time a residual of order n is length^n times that of the equation."""
+    problem = hp.problems.problem_named(name)()
+    made = Objective(
+        problem, anatomy(problem), lambda theta: lambda x: theta[0] * x[..., :1],
+        counts=Counts(16, 8, 4), weights=Weights(), sampler=uniform, dtype=jnp.dtype("float64"),
+    )  # fmt: skip
+    begin, end = problem.domain.bounds[0]
+    whole = made.context().weights
+    quarter = made.context(first_window(jnp.ones(1), begin, 0.25 * (end - begin))).weights
+    for equation in made.terms[0].names:
+        np.testing.assert_allclose(quarter[equation], whole[equation] / 16**order)
+    np.testing.assert_allclose(quarter["initial"], whole["initial"])
+
+
 @pytest.fixture(scope="module")
 def marched(tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "marched"
@@ -151,6 +177,13 @@ def test_windows_are_compiled_once(monkeypatch):
     hp.solve(Heat(), settings=settings, progress=False)
     assert [w for w, _ in seen] == [0, 0, 1, 1, 2, 2]
     assert len({seconds for _, seconds in seen[1:]}) == 1
+
+
+def test_a_taper_shares_out_the_steps():
+    settings = {**SETTINGS, "train.adam_steps": 30, "train.window_taper": 1.0}
+    result = hp.solve(Heat(), settings=settings, progress=False).result
+    assert [w["steps"] for w in result["windows"]] == [45, 30, 15]
+    assert result["status"] == "completed"
 
 
 def test_a_warm_start_takes_the_last_network(marched):

@@ -38,6 +38,7 @@ class TrainConfig:
     lm_round_steps: int = 25
     ssbroyden_steps: int = 6000
     round_steps: int = 200
+    round_growth: float = 0.0
     points: int = 4096
     initial_points: int = 256
     boundary_points: int = 256
@@ -57,6 +58,7 @@ class TrainConfig:
     window_ends: tuple[float, ...] | None = None
     window_overshoot: float = 0.0
     window_start: Literal["new", "warm"] = "new"
+    window_taper: float = 0.0
     window_tolerance: float = 0.0
     last_layer: Literal["none", "initial", "equation"] = "none"
     levels: Literal["together", "in turn"] = "together"
@@ -74,7 +76,7 @@ class TrainConfig:
                     "point (a mean over none is not a number)."
                 )
         counts = ("adam_steps", "ssbroyden_steps", "patience", "adam_warmup")
-        for name in (*counts, "window_tolerance"):
+        for name in (*counts, "window_tolerance", "round_growth"):
             if getattr(self, name) < 0:
                 raise UserError(f"train.{name} cannot be negative, and is {getattr(self, name)}.")
         for name in (

@@ -18,7 +18,9 @@ from .rules import fitted_model, fitted_training, traits_of
 Settings = tuple[Any, TrainConfig]
 
 FAST_MODEL = HyResPINNConfig(depth=2, centers=12, fourier=24, fourier_scale=2.0)
-FAST_TRAIN = TrainConfig(ssbroyden_steps=13_000, weight_initial=10.0, relative_target=1e-13)
+FAST_TRAIN = TrainConfig(
+    ssbroyden_steps=13_000, round_growth=0.05, weight_initial=10.0, relative_target=1e-13
+)
 
 
 def fast(problem: Problem, model: str) -> Settings:

@@ -12,13 +12,23 @@ from ..nn import HyResPINNConfig
 from ..problems.problem import Problem, anatomy
 from .config import TrainConfig
 
-WINDOWS = {3: 2, 4: 10}
+
+@dataclass(frozen=True)
+class March:
+    """How an equation goes through time: its windows, the mean share of the preset's SSBroyden steps
+    that each of them gets, and how much more of them the early ones get."""
+
+    windows: int
+    share: float
+    taper: float = 0.0
+
+
+MARCHES = {3: March(2, 0.5), 4: March(20, 0.3, taper=0.6)}
 """Windows of time by the order of the equation in space; one where it is lower."""
-MOST_WINDOWS = WINDOWS[max(WINDOWS)]
-LEAST_STEPS = 2000
-"""SSBroyden steps that a window needs, however many there are."""
 SOAP_STEPS = 300
 """Steps of SOAP that take about as long as the thousand of Adam."""
+HARMONICS = 4
+"""Harmonics of a periodic coordinate for an equation that makes many waves."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +53,25 @@ def traits_of(problem: Problem) -> Traits:
     return Traits(time, order, problem.domain.dimension)
 
 
+def march_of(traits: Traits) -> March | None:
+    """The windows of an equation, or none; those of the highest order serve all above it."""
+    if not traits.time or traits.order < min(MARCHES):
+        return None
+    return MARCHES.get(traits.order, MARCHES[max(MARCHES)])
+
+
 def fitted_model(model: HyResPINNConfig, traits: Traits) -> HyResPINNConfig:
     """Without time the solution is smooth inside: smooth kernels that reach far, and some more of
     them; fewer layers in the plane.
 
-    With time it may have fronts: compact kernels that reach the nearest centres, the default.
+    With time it may have fronts: compact kernels that reach the nearest centres, the default. An
+    equation of the fourth order or more makes many waves along a periodic coordinate: harmonics of
+    it in place of random Fourier features, and a network that is not nearly linear at first.
     """
     if traits.time:
-        return model
+        if traits.order < max(MARCHES):
+            return model
+        return replace(model, harmonics=HARMONICS, fourier=0, phi_alpha=0.2, phi_beta=0.5)
     return replace(
         model,
         kernel="gaussian",
@@ -67,7 +88,7 @@ def fitted_training(train: TrainConfig, traits: Traits) -> TrainConfig:
 
     An equation of the third order or more in space is marched through windows of time: such waves
     move the faster the shorter they are, so that all of time at once is out of reach of a small
-    network. Each window begins with the parameters of the one before.
+    network. Each window begins with the parameters of the one before, and half the points do.
     """
     if traits.dimension > 2:
         train = replace(
@@ -78,13 +99,15 @@ def fitted_training(train: TrainConfig, traits: Traits) -> TrainConfig:
     if not traits.time:
         points = train.points if traits.dimension > 2 else train.points // 2
         return replace(train, adam_rule="soap", adam_steps=SOAP_STEPS, points=points)
-    if traits.order < min(WINDOWS):
+    march = march_of(traits)
+    if march is None:
         return train
-    windows = WINDOWS.get(traits.order, MOST_WINDOWS)
     return replace(
         train,
-        windows=windows,
+        windows=march.windows,
         window_start="warm",
-        adam_steps=train.adam_steps // 2,
-        ssbroyden_steps=max(LEAST_STEPS, train.ssbroyden_steps // windows),
+        window_taper=march.taper,
+        points=train.points // 2,
+        adam_steps=train.adam_steps // march.windows,
+        ssbroyden_steps=round(march.share * train.ssbroyden_steps),
     )

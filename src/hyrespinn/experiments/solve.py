@@ -220,7 +220,9 @@ class Session:
                 time, train.windows, train.window_tolerance, steps, train.window_overshoot
             )
         return FixedWindows(
-            stretches(time, train.windows, train.window_ends, train.window_overshoot)
+            stretches(
+                time, train.windows, train.window_ends, train.window_overshoot, train.window_taper
+            )
         )
 
     def _prepare(

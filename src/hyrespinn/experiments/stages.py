@@ -55,6 +55,7 @@ def _rounds(train: TrainConfig, steps: int, part: int | None) -> dict[str, Any]:
         "steps": steps,
         "chunk": 50,
         "round_steps": train.round_steps,
+        "round_growth": train.round_growth,
         "part": part,
         "adaptivity": Adaptivity(train.pool, train.pool_power, train.pool_floor),
     }

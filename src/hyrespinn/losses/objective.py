@@ -90,10 +90,20 @@ class Objective:
         return other
 
     def context(self, window: Window | None = None) -> Context:
-        """The context at the beginning of a training."""
+        """The context at the beginning of a training.
+
+        A window takes its own length as the unit of time, as its network does: in a shorter one the
+        same residual does less to the solution until the window ends. Weights that are balanced
+        find their own proportions.
+        """
         weights = {
             name: jnp.asarray(term.weight, self.dtype) for term in self.terms for name in term.names
         }
+        if window is not None and not self.balancing:
+            begin, end = self.problem.domain.bounds[0]
+            order = max(index[0] for index in self.anatomy.requested)
+            unit = (window.length / (end - begin)) ** (2 * order)
+            weights |= {name: unit * weights[name] for name in self.terms[0].names}
         return Context(weights, jnp.asarray(0), window=window)
 
     def solution(self, theta: Array, context: Context | None = None) -> Series:

@@ -303,18 +303,19 @@ class Trainer:
         if state is None:
             # Copied, because an array that a program hands through may be the one it was given.
             state = _copy(self._program("start")(theta, self.stage_key(), context))
-        self.reporter.stage(stage.name, stage.steps, progress.stage_steps, self.clock.training)
+        steps = self._steps(stage)
+        self.reporter.stage(stage.name, steps, progress.stage_steps, self.clock.training)
         run, renew, measure = (self._program(name) for name in ("run", "renew", "measure"))
         retry, restart = self._program("retry"), self._program("restart")
-        while progress.stage_steps < stage.steps and progress.done is None:
+        while progress.stage_steps < steps and progress.done is None:
             with self.clock.measure("training"):
                 good = _copy(state)
             if progress.stage_steps == progress.next_round:
                 state = renew(state)
-                progress.next_round += stage.round_steps
+                progress.next_round += stage.round_length(progress.stage_steps, steps)
             count = min(
                 stage.chunk,
-                stage.steps - progress.stage_steps,
+                steps - progress.stage_steps,
                 progress.next_round - progress.stage_steps,
             )
             if _is_finite(state):
@@ -340,6 +341,10 @@ class Trainer:
         self._maybe_checkpoint(state, force=progress.done is not None)
         return state
 
+    def _steps(self, stage: Stage) -> int:
+        """The steps of a stage in the present window."""
+        return stage.steps if self.stretch is None else self.stretch.steps(stage.steps)
+
     def _finish(self, status: Status, message: str) -> None:
         self.progress.done, self.message = status, message
 
@@ -348,7 +353,7 @@ class Trainer:
         last = (
             self.windows.is_last(self.tried)
             and progress.stage == len(self.stages) - 1
-            and progress.stage_steps >= stage.steps
+            and progress.stage_steps >= self._steps(stage)
         )
         tolerance = self.windows.tolerance
         if tolerance is not None and self._converged():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -37,7 +37,8 @@ class Stage(ABC):
     """A stage runs ``steps`` steps; the loop looks at it every ``chunk`` of them.
 
     ``run`` and ``renew`` are traced and compiled once; the number of steps in a chunk is an
-    argument of the compiled code. ``renew`` is called before every round of ``round_steps``.
+    argument of the compiled code. ``renew`` is called before every round. Rounds have
+    ``round_steps``, or the share ``round_growth`` of the steps before, if that is more.
     ``part`` is the network of a chain that is trained, with those before it as they are; all of
     them together for ``None``.
     """
@@ -46,10 +47,20 @@ class Stage(ABC):
     chunk: int
     round_steps: int
     part: int | None
+    round_growth: float = field(default=0.0, kw_only=True)
 
     @property
     @abstractmethod
     def name(self) -> str: ...
+
+    def round_length(self, taken: int, steps: int) -> int:
+        """The steps of the round that begins after ``taken`` of ``steps``.
+
+        New points raise the loss for a while, so that none come shortly before the end: the last
+        round also has the steps that are too few for one of their own.
+        """
+        length = max(self.round_steps, round(self.round_growth * taken))
+        return length if taken + 2 * length <= steps else max(length, steps - taken)
 
     @abstractmethod
     def start(

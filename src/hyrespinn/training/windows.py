@@ -18,11 +18,19 @@ ENDS_ALL = ("unconverged", "diverged", "time_limit", "interrupted")
 
 @dataclass(frozen=True)
 class Stretch:
-    """A window from ``start`` to ``end``; its network is trained over ``length``, a little more."""
+    """A window from ``start`` to ``end``; its network is trained over ``length``, a little more.
+
+    ``effort`` multiplies the steps of every stage.
+    """
 
     start: float
     end: float
     length: float
+    effort: float = 1.0
+
+    def steps(self, planned: int) -> int:
+        """How many of the steps that are planned for every window this one gets; at least one."""
+        return max(1, round(self.effort * planned))
 
 
 @dataclass(frozen=True)
@@ -113,20 +121,24 @@ def stretches(
     count: int,
     ends: Sequence[float] | None = None,
     overshoot: float = 0.0,
+    taper: float = 0.0,
 ) -> tuple[Stretch, ...]:
     """``count`` equal windows over ``time``, or windows with these ``ends``.
 
     ``overshoot`` is the share of its length by which a window is trained past its end, but never
-    past the end of time.
+    past the end of time. An error spoils all the time after it: with a ``taper`` of 1 windows get
+    steps in proportion to the time that is still to come, with 0 all get the same; the mean is 1.
 
-    >>> stretches((0.0, 2.0), 2)
-    (Stretch(start=0.0, end=1.0, length=1.0), Stretch(start=1.0, end=2.0, length=1.0))
+    >>> [(s.start, s.effort) for s in stretches((0.0, 2.0), 2, taper=0.75)]
+    [(0.0, 1.25), (1.0, 0.75)]
     """
     begin, end = time
     if count < 1:
         raise UserError(f"train.windows must be at least 1, not {count}.")
     if overshoot < 0:
         raise UserError(f"train.window_overshoot cannot be negative, and is {overshoot}.")
+    if not 0 <= taper <= 1:
+        raise UserError(f"train.window_taper is between 0 and 1, not {taper}.")
     edges = [begin + (end - begin) * k / count for k in range(1, count)] + [end]
     if ends is not None:
         edges = [float(e) for e in ends]
@@ -140,7 +152,9 @@ def stretches(
             f"train.window_ends must rise from above {begin:g} to {end:g}, the end of time, not "
             f"{edges}."
         )
+    to_come = [end - a for a in starts]
+    mean = sum(to_come) / len(to_come)
     return tuple(
-        Stretch(a, b, min((b - a) * (1 + overshoot), end - a))
-        for a, b in zip(starts, edges, strict=True)
+        Stretch(a, b, min((b - a) * (1 + overshoot), end - a), 1 + taper * (rest / mean - 1))
+        for a, b, rest in zip(starts, edges, to_come, strict=True)
     )
