@@ -43,6 +43,8 @@ def test_windows_get_steps_by_the_time_still_to_come():
     assert [w.steps(10) for w in tapered] == [16, 12, 8, 4]
     assert tapered[-1].steps(1) == 1  # a stage never vanishes
     assert {w.effort for w in stretches((0.0, 2.0), 4)} == {1.0}
+    late = stretches((0.0, 2.0), 4, taper=-1.0)
+    np.testing.assert_allclose([w.effort for w in late], [0.4, 0.8, 1.2, 1.6])
 
 
 @pytest.mark.parametrize(

@@ -16,15 +16,19 @@ from .config import TrainConfig
 @dataclass(frozen=True)
 class March:
     """How an equation goes through time: its windows, the mean share of the preset's SSBroyden steps
-    that each of them gets, and how much more of them the early ones get."""
+    that each of them gets, and how much more of them the early ones get (the late ones, if negative)."""
 
     windows: int
     share: float
-    taper: float = 0.0
+    taper: float
 
 
-MARCHES = {3: March(2, 0.5), 4: March(20, 0.3, taper=0.6)}
-"""Windows of time by the order of the equation in space; one where it is lower."""
+MARCHES = {3: March(2, 0.65, taper=-1.0), 4: March(20, 0.3, taper=0.6)}
+"""Windows of time by the order of the equation in space; one where it is lower.
+
+Waves of the third order keep an error as it is, and become steeper: the late window is the hard one.
+The fourth order comes with growth of what is small: the early windows decide.
+"""
 SOAP_STEPS = 300
 """Steps of SOAP that take about as long as the thousand of Adam."""
 HARMONICS = 4

@@ -127,7 +127,8 @@ def stretches(
 
     ``overshoot`` is the share of its length by which a window is trained past its end, but never
     past the end of time. An error spoils all the time after it: with a ``taper`` of 1 windows get
-    steps in proportion to the time that is still to come, with 0 all get the same; the mean is 1.
+    steps in proportion to the time that is still to come. With 0 all get the same, and with -1 the
+    late ones get as much more as the early ones get with 1; the mean is always 1.
 
     >>> [(s.start, s.effort) for s in stretches((0.0, 2.0), 2, taper=0.75)]
     [(0.0, 1.25), (1.0, 0.75)]
@@ -137,8 +138,8 @@ def stretches(
         raise UserError(f"train.windows must be at least 1, not {count}.")
     if overshoot < 0:
         raise UserError(f"train.window_overshoot cannot be negative, and is {overshoot}.")
-    if not 0 <= taper <= 1:
-        raise UserError(f"train.window_taper is between 0 and 1, not {taper}.")
+    if not -1 <= taper <= 1:
+        raise UserError(f"train.window_taper is between -1 and 1, not {taper}.")
     edges = [begin + (end - begin) * k / count for k in range(1, count)] + [end]
     if ends is not None:
         edges = [float(e) for e in ends]
