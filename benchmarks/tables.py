@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from hyrespinn.experiments.bench import Bench
+from hyrespinn.experiments.bench_plan import PAPER_PROBLEMS, plan
 from hyrespinn.experiments.bench_table import (
+    Cell,
     Row,
     problem_grid,
     rows_of,
@@ -20,24 +23,11 @@ from hyrespinn.experiments.bench_table import (
     summary_grid,
 )
 from hyrespinn.experiments.published import PAPER_ROWS, published_error
+from hyrespinn.nn import MODELS
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-
-
-def allen_cahn() -> str:
-    lines = [
-        "| seed | error | training | steps | parameters |",
-        "|---|---|---|---|---|",
-    ]
-    row = _row("fast", "allen-cahn-dirichlet")
-    for cell in sorted(row.good, key=lambda cell: cell.seed) if row else []:
-        lines.append(
-            f"| {cell.seed} | {cell.rel_l2['u']:.1e} | {cell.seconds['training']:.0f} s | "
-            f"{cell.steps} | {cell.n_params} |"
-        )
-    return "\n".join(lines)
 
 
 def engine() -> str:
@@ -127,12 +117,20 @@ def smoke_bench() -> str:
 NOT_RUN = "not run yet"
 
 
-def _row(preset: str, problem: str) -> Row | None:
-    """HyResPINN's cells of a problem under a preset; ``None`` where none has finished."""
+@cache
+def _present(preset: str) -> dict[tuple[str, str, int], Cell]:
+    """The cells of a preset that were run with its present settings."""
     path = RESULTS / f"bench-{preset}"
     if not (path / "bench.json").exists():
-        return None
-    (row,) = rows_of(Bench.open(path).cells.values(), problem, ["hyrespinn"])
+        return {}
+    bench = Bench.open(path)
+    present = {task.key: task.configuration for task in plan(bench.request, path)}
+    return {k: cell for k, cell in bench.cells.items() if cell.configuration == present.get(k)}
+
+
+def _row(preset: str, problem: str) -> Row | None:
+    """HyResPINN's cells of a problem under a preset; ``None`` where none has finished."""
+    (row,) = rows_of(_present(preset).values(), problem, ["hyrespinn"])
     return row if row.good else None
 
 
@@ -172,14 +170,10 @@ def flux_table() -> str:
 
 def models_fast() -> str:
     """All models that were run with the fast preset: the same steps, as many parameters."""
-    path = RESULTS / "bench-fast"
-    if not (path / "bench.json").exists():
-        return NOT_RUN
-    bench = Bench.open(path)
     lines = _head("problem", "model", "parameters", "steps/s", "training", "error, seed 0")
-    for problem in bench.request.problems:
-        cells = [c for c in bench.cells.values() if c.problem == problem and c.seed == 0]
-        rows = [row for row in rows_of(cells, problem, bench.request.models) if row.good]
+    cells = [cell for cell in _present("fast").values() if cell.seed == 0]
+    for problem in PAPER_PROBLEMS:
+        rows = [row for row in rows_of(cells, problem, tuple(MODELS)) if row.good]
         for row in rows if len(rows) > 1 else []:
             lines.append(
                 f"| `{problem}` | {row.model} | {row.parameters} | {row.rate:.0f} | "
@@ -372,7 +366,6 @@ TABLES = {
     "compilation": compilation,
     "comparison": comparison,
     "smoke-bench": smoke_bench,
-    "allen-cahn": allen_cahn,
     "engine": engine,
     "printed-start": printed_start,
     "sampled-modes": sampled_modes,

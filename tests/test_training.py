@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hyrespinn.experiments.config import TrainConfig
+from hyrespinn.experiments.stages import make_stages
 
 from helpers import TINY, Heat
 
@@ -153,3 +155,21 @@ def test_optimisers_run_in_any_order():
 def test_a_stage_that_cannot_be_read_says_how_it_is_written(stages, message):
     with pytest.raises(hp.UserError, match=message):
         solve(settings={"train.stages": stages})
+
+
+def test_rounds_grow_and_none_begins_shortly_before_the_end():
+    stage = make_stages(TrainConfig(stages=("ssbroyden:1000",), round_steps=100, round_growth=0.5))[
+        0
+    ]
+    begins, taken = [], 0
+    while taken < 1000:
+        begins.append(taken)
+        taken += stage.round_length(taken, 1000)
+    assert begins == [0, 100, 200, 300, 450, 675]  # at 450 two rounds of 225 fit, at 675 of 338 not
+    assert taken == 1000
+
+
+def test_rounds_of_one_length_fill_a_stage_as_they_come():
+    stage = make_stages(TrainConfig(stages=("ssbroyden:1000",), round_steps=100))[0]
+    assert {stage.round_length(taken, 1000) for taken in range(0, 1000, 100)} == {100}
+    assert stage.round_length(900, 1050) == 150

@@ -60,7 +60,7 @@ class Stage(ABC):
         round also has the steps that are too few for one of their own.
         """
         length = max(self.round_steps, round(self.round_growth * taken))
-        return length if taken + 2 * length <= steps else max(length, steps - taken)
+        return length if taken + 2 * length <= steps else steps - taken
 
     @abstractmethod
     def start(
