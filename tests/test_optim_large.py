@@ -160,10 +160,12 @@ def test_soap_does_not_see_the_basis_of_a_matrix_and_adam_does():
 
 
 def test_soap_is_far_ahead_of_adam_on_ill_conditioned_least_squares():
+    """On the mean of the last iterates: with a constant rate a single one swings by a factor of two."""
     loss, _ = matrix_problem(5, n=8, condition=30)
-    function = jax.value_and_grad(lambda x: loss(x.reshape(8, 8)))
+    value = lambda x: loss(x.reshape(8, 8))  # noqa: E731
+    function = jax.value_and_grad(value)
     ends = [
-        float(function(train(function, jnp.zeros(64), transform, 0.01, 1000)[-1])[0])
+        jax.vmap(value)(train(function, jnp.zeros(64), transform, 0.01, 1000)[-200:]).mean()
         for transform in (soap([(8, 8)]), optax.scale_by_adam(b1=0.95, b2=0.95))
     ]
     assert ends[0] < 0.05 * ends[1]
