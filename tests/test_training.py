@@ -158,9 +158,8 @@ def test_a_stage_that_cannot_be_read_says_how_it_is_written(stages, message):
 
 
 def test_rounds_grow_and_none_begins_shortly_before_the_end():
-    stage = make_stages(TrainConfig(stages=("ssbroyden:1000",), round_steps=100, round_growth=0.5))[
-        0
-    ]
+    train = TrainConfig(stages=("ssbroyden:1000",), round_steps=100, round_growth=0.5)
+    (stage,) = make_stages(train)
     begins, taken = [], 0
     while taken < 1000:
         begins.append(taken)
@@ -170,6 +169,6 @@ def test_rounds_grow_and_none_begins_shortly_before_the_end():
 
 
 def test_rounds_of_one_length_fill_a_stage_as_they_come():
-    stage = make_stages(TrainConfig(stages=("ssbroyden:1000",), round_steps=100))[0]
+    (stage,) = make_stages(TrainConfig(stages=("ssbroyden:1000",), round_steps=100))
     assert {stage.round_length(taken, 1000) for taken in range(0, 1000, 100)} == {100}
     assert stage.round_length(900, 1050) == 150
