@@ -38,7 +38,7 @@ def test_traits_are_read_off_the_equation(problem, traits):
 def test_an_equation_of_ones_own_gets_its_windows(preset):
     config = configure(Beam(), preset=preset)
     assert config.train.windows == 20
-    assert config.train.window_start == "warm"
+    assert config.train.window_start == "continued"
     assert config.model_config.harmonics > 1
     whole = configure(hp.problems.Wave1D(), preset=preset)
     assert whole.train.windows == whole.model_config.harmonics == 1

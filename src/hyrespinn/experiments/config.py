@@ -57,7 +57,7 @@ class TrainConfig:
     windows: int = 1
     window_ends: tuple[float, ...] | None = None
     window_overshoot: float = 0.0
-    window_start: Literal["new", "warm"] = "new"
+    window_start: Literal["new", "warm", "continued"] = "new"
     window_taper: float = 0.0
     window_tolerance: float = 0.0
     last_layer: Literal["none", "initial", "equation"] = "none"

@@ -23,7 +23,7 @@ class March:
     taper: float
 
 
-MARCHES = {3: March(2, 0.65, taper=-1.0), 4: March(20, 0.3, taper=0.6)}
+MARCHES = {3: March(2, 0.65, taper=-1.0), 4: March(20, 0.27, taper=0.3)}
 """Windows of time by the order of the equation in space; one where it is lower.
 
 Waves of the third order keep an error as it is, and become steeper: the late window is the hard one.
@@ -86,13 +86,15 @@ def fitted_model(model: HyResPINNConfig, traits: Traits) -> HyResPINNConfig:
 
 
 def fitted_training(train: TrainConfig, traits: Traits) -> TrainConfig:
-    """Without time SOAP makes a better first stage than Adam, and in the plane half the points do.
+    """Without time SOAP makes a better first stage than Adam; in the plane half the points do, in
+    space half the steps.
 
     Where the boundary or the initial time is a surface, it gets four times the points of a line.
 
     An equation of the third order or more in space is marched through windows of time: such waves
     move the faster the shorter they are, so that all of time at once is out of reach of a small
-    network. Each window begins with the parameters of the one before, and half the points do.
+    network. Each window goes on with the network of the one before and with the curvature that the
+    optimiser knows, and half the points do.
     """
     if traits.dimension > 2:
         train = replace(
@@ -101,15 +103,17 @@ def fitted_training(train: TrainConfig, traits: Traits) -> TrainConfig:
             boundary_points=4 * train.boundary_points,
         )
     if not traits.time:
-        points = train.points if traits.dimension > 2 else train.points // 2
-        return replace(train, adam_rule="soap", adam_steps=SOAP_STEPS, points=points)
+        train = replace(train, adam_rule="soap", adam_steps=SOAP_STEPS)
+        if traits.dimension > 2:
+            return replace(train, ssbroyden_steps=train.ssbroyden_steps // 2)
+        return replace(train, points=train.points // 2)
     march = march_of(traits)
     if march is None:
         return train
     return replace(
         train,
         windows=march.windows,
-        window_start="warm",
+        window_start="continued",
         window_taper=march.taper,
         points=train.points // 2,
         adam_steps=train.adam_steps // march.windows,

@@ -183,7 +183,7 @@ class Session:
                 store=self.directory,
                 monitor=monitor,
                 windows=self.windows,
-                warm=config.train.window_start == "warm",
+                window_start=config.train.window_start,
                 prepare=self._prepare(objective, jax.random.fold_in(key, 2)),
                 interrupted=interrupt.requested,
                 checkpoint_seconds=config.train.checkpoint_seconds,

@@ -22,6 +22,11 @@ def make_stages(train: TrainConfig, model: Any = None) -> list[Stage]:
     """
     if train.levels == "together":
         return [STAGES[name](train, steps, None) for name, steps in train.plan()]
+    if train.window_start == "continued":
+        raise UserError(
+            "train.window_start='continued' goes on with the last stage alone, which with "
+            "train.levels='in turn' trains one network of the chain; choose 'warm' or 'new'."
+        )
     parts = getattr(model, "parts", None)
     if parts is None:
         raise UserError(

@@ -19,7 +19,7 @@ from .adaptive_windows import too_hard, window_error
 from .programs import Function, Programs
 from .records import Clock, Reporter, Silent, Store
 from .stages import Stage
-from .windows import ENDS_ALL, WHOLE, Status, Stretch, WindowOutcome, Windows
+from .windows import ENDS_ALL, WHOLE, Status, Stretch, WindowOutcome, Windows, WindowStart
 
 RETRIES = 4
 
@@ -82,7 +82,9 @@ class Trainer:
     """Runs the stages of one training and can go on from a checkpoint of it.
 
     Every window of time begins with the same first parameters, or, ``warm``, with those of the
-    window before; ``prepare`` may change them, given the context of the window.
+    window before, or it is ``continued``: the last stage goes on with those parameters and with the
+    curvature that it has collected, and the other stages are for the first window alone.
+    ``prepare`` may change the parameters, given the context of the window.
     """
 
     def __init__(
@@ -97,7 +99,7 @@ class Trainer:
         store: Store | None = None,
         monitor: Callable[[Array, Context, Stretch | None], Mapping[str, float]] | None = None,
         windows: Windows = WHOLE,
-        warm: bool = False,
+        window_start: WindowStart = "new",
         prepare: Callable[[Array, Context], Array] | None = None,
         interrupted: Callable[[], bool] = lambda: False,
         checkpoint_seconds: float = 30.0,
@@ -110,7 +112,7 @@ class Trainer:
         self.reporter = reporter or Silent()
         self.store = store or Silent()
         self.monitor = monitor
-        self.windows, self.warm, self.prepare = windows, warm, prepare
+        self.windows, self.window_start, self.prepare = windows, window_start, prepare
         self.interrupted = interrupted
         self.checkpoint_seconds = checkpoint_seconds
         self.progress = Progress()
@@ -209,6 +211,7 @@ class Trainer:
             for k, window in enumerate(self.kept())
         ]
         latest = thetas[-1] if thetas else theta
+        before: Any = None  # the state in which the last stage of the window before ended
         self.compile_ahead(theta)
         try:
             while not self.windows.is_over(self.tried):
@@ -217,12 +220,16 @@ class Trainer:
                     self.progress = Progress(window=len(thetas), steps=self.progress.steps)
                     self.message = ""
                     context = self.context_of(self.stretch, thetas, theta)
-                    first = latest if self.warm else theta
+                    first = theta if self.window_start == "new" else latest
                     if self.prepare is not None:
                         first = self.programs.get("prepare", Function(self.prepare))(first, context)
+                    if self.window_start == "continued" and before is not None:
+                        state = self._continued(before, first, context)
                 else:
                     first, context = state.optimiser.theta, state.context
-                latest, context = self._window(first, context, state)
+                ended = self._window(first, context, state)
+                latest, context = ended.optimiser.theta, ended.context._replace(causal=None)
+                before = ended if self.progress.stage == len(self.stages) - 1 else None
                 state = None
                 self._close_window()
                 if self.tried[-1].kept:
@@ -267,8 +274,15 @@ class Trainer:
                 f"time {self.stretch.start:g} to {self.stretch.end:g}"
             )
 
-    def _window(self, theta: Array, context: Context, state: Any) -> tuple[Array, Context]:
-        """All stages on one window of time."""
+    def _continued(self, before: Any, theta: Array, context: Context) -> Any:
+        """The last stage at its beginning on a new window, with its optimiser as it is."""
+        self.progress.stage = len(self.stages) - 1
+        begun = self._program("start")(theta, self.stage_key(), context)
+        optimiser = before.optimiser._replace(theta=theta, steps=begun.optimiser.steps)
+        return _copy(begun._replace(optimiser=optimiser))
+
+    def _window(self, theta: Array, context: Context, state: Any) -> Any:
+        """All stages on one window of time, and the state in which the last of them ends."""
         self.target = self.stops.target
         if self.stops.relative_target:
             # The scale of the data: what a network that is zero everywhere would lose, with the
@@ -283,12 +297,12 @@ class Trainer:
                 self.progress = Progress(
                     window=last.window, stage=index, steps=last.steps, retries=last.retries
                 )
-            state = self._stage(self.stages[index], theta, context, state)
+            ended = state = self._stage(self.stages[index], theta, context, state)
             theta, context = state.optimiser.theta, state.context
             if self.progress.done is not None:
                 break
             state = None
-        return theta, context._replace(causal=None)
+        return ended
 
     def stage_key(self) -> Array:
         """A key for the present stage of the present window."""

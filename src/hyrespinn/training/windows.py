@@ -12,6 +12,9 @@ from ..errors import UserError
 Status = Literal[
     "completed", "target", "stalled", "unconverged", "time_limit", "interrupted", "diverged"
 ]
+WindowStart = Literal["new", "warm", "continued"]
+"""With which network a window begins: the first one, or that of the window before; ``continued``
+also keeps what the optimiser has learnt."""
 ENDS_ALL = ("unconverged", "diverged", "time_limit", "interrupted")
 """What ends a training in the middle of its windows; anything else ends one window."""
 
