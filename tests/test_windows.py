@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import hyrespinn as hp
@@ -207,8 +208,59 @@ def test_a_warm_start_takes_the_last_network(marched):
     assert not all(other)
 
 
+CONTINUED = {
+    **TINY,
+    "train.adam_steps": 20,
+    "train.ssbroyden_steps": 40,
+    "train.windows": 3,
+    "train.window_start": "continued",
+}
+
+
+def test_a_continued_window_keeps_what_the_optimiser_has_learnt(tmp_path, monkeypatch):
+    ends, begins = [], []
+    continued = loop.Trainer._continued
+
+    def watched(self, before, theta, context):
+        ends.append(jax.device_get(before.optimiser))
+        state = continued(self, before, theta, context)
+        begins.append(jax.device_get(state.optimiser))
+        return state
+
+    monkeypatch.setattr(loop.Trainer, "_continued", watched)
+    solution = hp.solve(Heat(), settings=CONTINUED, progress=False, out=tmp_path / "run")
+    assert [w["steps"] for w in solution.result["windows"]] == [60, 40, 40]
+    rows = list(csv.DictReader((tmp_path / "run" / "history.csv").open()))
+    assert {row["stage"] for row in rows if row["window"] != "1"} == {"ssbroyden"}
+    assert len(ends) == 2
+    for end, begin in zip(ends, begins, strict=True):
+        assert end.steps == 40
+        assert begin.steps == 0
+        np.testing.assert_array_equal(begin.theta, end.theta)
+        np.testing.assert_array_equal(begin.inverse_hessian, end.inverse_hessian)
+        assert not np.array_equal(end.inverse_hessian, np.eye(end.theta.size))
+
+
+def test_a_window_that_ends_before_its_last_stage_leaves_no_curvature():
+    """The target is reached with Adam; there is nothing that SSBroyden could go on with."""
+    settings = {**CONTINUED, "train.target_loss": 1e9}
+    windows = hp.solve(Heat(), settings=settings, progress=False).result["windows"]
+    assert [w["status"] for w in windows] == ["target"] * 3
+
+
+def test_a_chain_trained_in_turn_cannot_be_continued():
+    settings = {"train.levels": "in turn", "train.window_start": "continued"}
+    with pytest.raises(UserError, match="choose 'warm' or 'new'"):
+        hp.solve(Heat(), model="stackedpinn", preset="smoke", settings=settings, progress=False)
+
+
 @pytest.mark.slow
-def test_a_stopped_march_resumes_to_the_same_bits(tmp_path):
+@pytest.mark.parametrize(
+    "settings",
+    [{**SETTINGS, "train.balance": "gradient-norm", "train.balance_every": 20}, CONTINUED],
+    ids=["new", "continued"],
+)
+def test_a_stopped_march_resumes_to_the_same_bits(tmp_path, settings):
     """Stopped in the second window, resumed: the third begins from the same parameters."""
     limit = {"count": 0}
     stop = loop.Trainer._should_stop
@@ -216,10 +268,9 @@ def test_a_stopped_march_resumes_to_the_same_bits(tmp_path):
     def early(self, stage):
         limit["count"] += 1
         stop(self, stage)
-        if limit["count"] == 3:  # in the middle of window 2
+        if self.progress.window == 1 and limit["count"] >= 3 and self.progress.done is None:
             self._finish("interrupted", "stopped by the test")
 
-    settings = {**SETTINGS, "train.balance": "gradient-norm", "train.balance_every": 20}
     whole = hp.solve(Heat(), settings=settings, progress=False, seed=2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop.Trainer, "_should_stop", early)
@@ -234,7 +285,8 @@ def test_a_stopped_march_resumes_to_the_same_bits(tmp_path):
     assert again.result["steps"] == whole.result["steps"]
     for a, b in zip(jax.tree.leaves(whole.model), jax.tree.leaves(again.model), strict=True):
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
-    assert [w["steps"] for w in again.result["windows"]] == [40, 40, 40]
+    steps = [[w["steps"] for w in s.result["windows"]] for s in (again, whole)]
+    assert steps[0] == steps[1]
 
 
 def test_no_time_no_windows():

@@ -125,6 +125,47 @@ def start(
     )
 
 
+def trusted(
+    inverse_hessian: Float[Array, "n n"], gradient: Float[Array, " n"], radius: Array
+) -> Float[Array, "n n"]:
+    """``(H⁻¹ + λI)⁻¹`` with about the least ``λ`` for which its first step is within a radius.
+
+    A matrix that was learnt at the bottom of one loss has long steps along directions that were
+    flat there; on the slope of another loss these lead far away. The step ``−(H⁻¹ + λI)⁻¹g`` is the
+    minimum of the quadratic model in a ball, which ``λ`` (found within a factor of 2) makes smaller.
+
+    >>> H, g = jnp.diag(jnp.array([1e6, 1.0])), jnp.array([1.0, 1.0])
+    >>> bool(jnp.linalg.norm(trusted(H, g, jnp.asarray(2.0)) @ g) <= 2)
+    True
+    """
+    H, n = inverse_hessian, gradient.size
+    direct = H @ gradient
+
+    def factor(shift: Array) -> Array:
+        return jnp.linalg.cholesky(jnp.eye(n, dtype=H.dtype) + shift * H)
+
+    def length(shift: Array) -> Array:
+        step = jax.scipy.linalg.cho_solve((factor(shift), True), direct)
+        return jnp.where(jnp.all(jnp.isfinite(step)), jnp.linalg.norm(step), jnp.inf)
+
+    def shifted(H: Array) -> Array:
+        # With the largest shift the step is within the radius whatever H is.
+        largest = jnp.linalg.norm(gradient) / radius
+
+        def halved(_: int, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
+            low, high = bounds
+            middle = 0.5 * (low + high)
+            fits = length(largest * 2.0**middle) <= radius
+            return jnp.where(fits, low, middle), jnp.where(fits, middle, high)
+
+        ends = jnp.asarray(-64.0, H.dtype), jnp.asarray(0.0, H.dtype)
+        _, exponent = jax.lax.fori_loop(0, 6, halved, ends)
+        found = jax.scipy.linalg.cho_solve((factor(largest * 2.0**exponent), True), H)
+        return 0.5 * (found + found.T)
+
+    return jax.lax.cond(jnp.linalg.norm(direct) > radius, shifted, lambda H: H, H)
+
+
 class Change(NamedTuple):
     """``H₊ = scale·H + Σ column · rowᵀ`` with two columns and rows."""
 

@@ -146,6 +146,7 @@ class Trainer:
             "measure": Function(lambda s: self._measured(objective, s)),
             "retry": Function(lambda s: stage.retry(objective, s)),
             "restart": Function(lambda s: stage.restart(objective, s)),
+            "carry": Function(lambda s, before: stage.carried(objective, s, before)),
         }
 
     def _program(self, name: str) -> Callable[..., Any]:
@@ -278,8 +279,7 @@ class Trainer:
         """The last stage at its beginning on a new window, with its optimiser as it is."""
         self.progress.stage = len(self.stages) - 1
         begun = self._program("start")(theta, self.stage_key(), context)
-        optimiser = before.optimiser._replace(theta=theta, steps=begun.optimiser.steps)
-        return _copy(begun._replace(optimiser=optimiser))
+        return _copy(self._program("carry")(begun, before.optimiser))
 
     def _window(self, theta: Array, context: Context, state: Any) -> Any:
         """All stages on one window of time, and the state in which the last of them ends."""

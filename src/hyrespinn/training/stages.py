@@ -22,6 +22,10 @@ from ..optim.line_search import ValueAndGrad
 from ..optim.soap import soap
 
 
+TRUST = 0.03
+"""How far, as a share of their length, a matrix of another window may move the parameters at first."""
+
+
 class StageState(NamedTuple):
     """A stage in progress; ``stuck`` where its optimiser finds no lower point."""
 
@@ -74,6 +78,11 @@ class Stage(ABC):
     @abstractmethod
     def renew(self, objective: Objective, state: StageState) -> StageState:
         """Before a round: weights brought up to date, new points, a clean matrix."""
+
+    def carried(self, objective: Objective, state: StageState, before: Any) -> StageState:
+        """The beginning of a stage with what an optimiser has learnt ``before``, on another window."""
+        optimiser = before._replace(theta=state.optimiser.theta, steps=state.optimiser.steps)
+        return state._replace(optimiser=optimiser)
 
     @abstractmethod
     def retry(self, objective: Objective, state: StageState) -> StageState:
@@ -240,6 +249,14 @@ class QuasiNewtonStage(RoundStage):
         return ssbroyden.start(function, old.theta, H)._replace(
             steps=old.steps, evaluations=old.evaluations, fresh=old.fresh | ~good
         )
+
+    def carried(self, objective: Objective, state: StageState, before: Any) -> StageState:
+        state = super().carried(objective, state, before)
+        theta = state.optimiser.theta
+        _, gradient = self.function(objective, state)(theta)
+        radius = TRUST * jnp.linalg.norm(theta)
+        H = ssbroyden.trusted(state.optimiser.inverse_hessian, gradient, radius)
+        return state._replace(optimiser=state.optimiser._replace(inverse_hessian=H))
 
     def forgotten(self, optimiser: ssbroyden.QuasiNewtonState) -> ssbroyden.QuasiNewtonState:
         return ssbroyden.on_identity(optimiser)
