@@ -102,7 +102,11 @@ VARIANTS: dict[str, dict[str, Changes]] = {
     "poisson-2d": KERNELS,
     "korteweg-de-vries": {
         f"{count} windows, {start}": windows(count, 5000, window_start=start)
-        for count, start in ((2, "new"), (2, "warm"), (3, "new"), (5, "new"), (5, "warm"))
+        for count, start in (
+            *((2, start) for start in ("new", "warm", "continued")),
+            (3, "new"),
+            *((5, start) for start in ("new", "warm", "continued")),
+        )
     },
 }
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hyrespinn.derivatives import lift
 from hyrespinn.geometry.sampling import SAMPLERS, uniform
+from hyrespinn.losses import blocks
 from hyrespinn.losses.adaptive import Adaptivity
 from hyrespinn.losses.context import first_window
 from hyrespinn.losses.objective import Objective
@@ -366,9 +367,12 @@ def test_one_point_is_enough_for_a_finite_loss_and_gradient(exact, x64):
     assert np.any(gradient != 0)
 
 
-@pytest.mark.parametrize("count", [pytest.param(2003, marks=pytest.mark.slow), 3000])
-def test_the_gradient_by_blocks_is_that_of_the_whole_loss(count, x64):
-    """In several blocks, and where no number of blocks fits."""
+@pytest.mark.parametrize(
+    "count", [3000, *(pytest.param(n, marks=pytest.mark.slow) for n in (1000, 2003))]
+)
+def test_the_gradient_by_blocks_is_that_of_the_whole_loss(count, x64, monkeypatch):
+    """In three pairs of blocks, in one, and where no number of blocks fits."""
+    monkeypatch.setattr(blocks, "LARGEST", 500)
     conditions = [hp.Dirichlet(lambda p: p.x, "x"), hp.MeanValue(0.3)]
     made, theta = objective(
         lambda u, p: u.xx - u**2 + p.x, conditions, counts=(count, 10, 12), config=TINY

@@ -88,6 +88,26 @@ def test_an_exact_inverse_is_kept_within_a_factor_of_ten(rule):
         assert ratio.max() < 10
 
 
+@pytest.mark.parametrize("radius", [1e-6, 1e-2, 1.0])
+def test_a_matrix_is_trusted_within_a_radius(x64, radius):
+    """``(H⁻¹ + λI)⁻¹`` by the eigenvectors of ``H``, for the ``λ`` that is read off the result."""
+    rng = np.random.default_rng(0)
+    vectors, _ = np.linalg.qr(rng.normal(size=(20, 20)))
+    values = np.logspace(-6, 6, 20)
+    H, g = jnp.asarray(vectors * values @ vectors.T), jnp.asarray(rng.normal(size=20))
+    found = np.asarray(ssbroyden.trusted(H, g, jnp.asarray(radius)))
+    length = np.linalg.norm(found @ g)
+    assert 0.4 * radius <= length <= radius
+    shift = vectors[:, -1] @ np.linalg.solve(found, vectors[:, -1]) - 1 / values[-1]
+    expected = vectors * (values / (1 + shift * values)) @ vectors.T
+    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+
+
+def test_a_matrix_with_a_short_step_is_trusted_as_it_is(x64):
+    H, g = jnp.diag(jnp.array([2.0, 3.0])), jnp.array([1.0, 1.0])
+    np.testing.assert_array_equal(ssbroyden.trusted(H, g, jnp.asarray(4.0)), H)
+
+
 def test_a_step_without_curvature_leaves_the_matrix_alone():
     H, s, y, g = random_case(2)
     new = applied(

@@ -152,7 +152,7 @@ def trusted(
         # With the largest shift the step is within the radius whatever H is.
         largest = jnp.linalg.norm(gradient) / radius
 
-        def halved(_: int, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
+        def halved(_: Array, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = bounds
             middle = 0.5 * (low + high)
             fits = length(largest * 2.0**middle) <= radius

@@ -21,7 +21,6 @@ from ..optim import adam, lbfgs, ssbroyden
 from ..optim.line_search import ValueAndGrad
 from ..optim.soap import soap
 
-
 TRUST = 0.03
 """How far, as a share of their length, a matrix of another window may move the parameters at first."""
 
