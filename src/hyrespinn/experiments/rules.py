@@ -23,7 +23,7 @@ class March:
     taper: float
 
 
-MARCHES = {3: March(2, 0.65, taper=-1.0), 4: March(20, 0.27, taper=0.3)}
+MARCHES = {3: March(2, 0.65, taper=-1.0), 4: March(20, 0.31, taper=0.5)}
 """Windows of time by the order of the equation in space; one where it is lower.
 
 Waves of the third order keep an error as it is, and become steeper: the late window is the hard one.
@@ -94,7 +94,7 @@ def fitted_training(train: TrainConfig, traits: Traits) -> TrainConfig:
     An equation of the third order or more in space is marched through windows of time: such waves
     move the faster the shorter they are, so that all of time at once is out of reach of a small
     network. Each window goes on with the network of the one before and with the curvature that the
-    optimiser knows, and half the points do.
+    optimiser knows; half the points do, in rounds twice as long.
     """
     if traits.dimension > 2:
         train = replace(
@@ -116,6 +116,7 @@ def fitted_training(train: TrainConfig, traits: Traits) -> TrainConfig:
         window_start="continued",
         window_taper=march.taper,
         points=train.points // 2,
+        round_steps=2 * train.round_steps,
         adam_steps=train.adam_steps // march.windows,
         ssbroyden_steps=round(march.share * train.ssbroyden_steps),
     )
