@@ -23,7 +23,7 @@ class March:
     taper: float
 
 
-MARCHES = {3: March(2, 0.65, taper=-1.0), 4: March(20, 0.31, taper=0.5)}
+MARCHES = {3: March(2, 0.65, taper=-1.0), 4: March(20, 0.34, taper=0.5)}
 """Windows of time by the order of the equation in space; one where it is lower.
 
 Waves of the third order keep an error as it is, and become steeper: the late window is the hard one.

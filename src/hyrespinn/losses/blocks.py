@@ -17,14 +17,18 @@ from jaxtyping import Float
 
 LARGEST = 2048
 """Points in a block at most."""
+SMALLEST = 256
+"""Points in a block at least: with fewer, a second copy of the program costs more than it brings."""
 
 
 def pair_count(points: int) -> int:
-    """Into how many pairs of equal blocks so many points are cut; 0 where no number near fits.
+    """Into how many pairs of equal blocks so many points are cut; 0 where they are not.
 
-    >>> pair_count(8192), pair_count(4096), pair_count(1500), pair_count(2003)
-    (2, 1, 1, 0)
+    >>> pair_count(8192), pair_count(4096), pair_count(1500), pair_count(2003), pair_count(64)
+    (2, 1, 1, 0, 0)
     """
+    if points < 2 * SMALLEST:
+        return 0
     fewest = -(-points // (2 * LARGEST))
     return next((n for n in range(fewest, 4 * fewest) if points % (2 * n) == 0), 0)
 
