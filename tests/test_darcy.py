@@ -416,6 +416,7 @@ def test_a_function_for_mu_is_saved_with_the_solution(tmp_path):
     np.testing.assert_allclose(flow, -(1 + at["x"] ** 2)[:, None] * slopes, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_scalar_is_derived_too():
     class Energy(Flat):
         def derived(self, u, p):

@@ -42,7 +42,7 @@ def made(name, problem=None, **settings):
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("fit", ["initial", "equation"])
+@pytest.mark.parametrize("fit", ["initial", pytest.param("equation", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "name", [*(pytest.param(n, marks=pytest.mark.slow) for n in ("piratenet", "hyrespinn")), "pinn"]
 )

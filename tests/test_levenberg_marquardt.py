@@ -58,7 +58,7 @@ def oracle(objective, theta, samples, context):
     return jax.jit(lambda t: (function(t), jax.jacfwd(function)(t)))(theta)
 
 
-SLOW = ("grey-scott", "allen-cahn-periodic")
+SLOW = ("grey-scott", "allen-cahn-periodic", "allen-cahn-dirichlet")
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_the_jacobian_is_that_of_the_weighted_vector(name):
     assert loss == pytest.approx(float(jnp.sum(rows**2)), rel=1e-13)
 
 
-@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("frozen", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_causal_weights_and_a_window_reach_the_rows(frozen):
     settings = {"train.causal_chunks": 4, "train.causal_tolerances": (0.3,), "train.windows": 3}
     objective, theta, samples, context = case("allen-cahn-dirichlet", **settings)
@@ -95,6 +95,7 @@ def test_causal_weights_and_a_window_reach_the_rows(frozen):
     np.testing.assert_allclose(2 * found.rows @ found.jacobian, gradient, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_a_sketch_of_the_jacobian_is_right_on_average_and_whole_where_it_need_not_be_smaller():
     objective, theta, samples, context = case("darcy-2d-neumann")
     sketch = partial(linearised, objective, theta, samples, context)

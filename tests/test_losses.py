@@ -227,7 +227,9 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("sampler", ["sobol", "latin", "poisson"])
+@pytest.mark.parametrize(
+    "sampler", ["sobol", "poisson", pytest.param("latin", marks=pytest.mark.slow)]
+)
 def test_every_sampler_draws_where_each_term_holds(sampler, x64):
     made, theta = objective(
         lambda u, p: u.t - u.laplacian,

@@ -94,7 +94,13 @@ def test_the_seed_decides(name):
     assert np.abs(one - other).max() > 1e-3
 
 
-@each_model
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=[pytest.mark.slow] if n in ("expertpinn", "stackedpinn") else [])
+        for n in MODELS
+    ],
+)
 def test_derivatives_equal_nested_reverse_mode(name):
     model, x = small(name, **RICH[name]), some_points(3)
     indices = [(1, 0), (0, 1), (1, 1), (0, 2), (0, 3), (0, 4)]

@@ -72,7 +72,9 @@ def objective_of(problem, points=200):
     )
 
 
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n == "varying 3d" else []) for n in EXACT]
+)
 def test_an_exact_solution_satisfies_everything(name):
     """Interior residual and every condition, all as terms of the loss, at fresh points."""
     problem = EXACT[name]
@@ -198,6 +200,7 @@ def on_grid(cls, times, points, end=None):
 
 # Where a problem is shown, at first and finer, and from when on: initial data that are not smooth
 # across the seam, or do not fit the boundary values, leave a layer that the grids do not resolve.
+COSTLY = ("grey-scott", "kuramoto-sivashinsky")
 SHOWN = {
     "allen-cahn-dirichlet": ((201, 513), (401, 1025), None, 0.05),
     "allen-cahn-periodic": ((201, 512), (401, 1024), None, 0.1),
@@ -236,7 +239,7 @@ def test_a_reference_satisfies_its_equation(name):
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=[pytest.mark.slow] if n == "grey-scott" else []) for n in SHOWN],
+    [pytest.param(n, marks=[pytest.mark.slow] if n in COSTLY else []) for n in SHOWN],
 )
 def test_a_reference_satisfies_its_conditions(name):
     problem = PROBLEMS[name]()

@@ -112,15 +112,15 @@ def test_a_rate_that_is_too_high_is_mended(capsys):
     assert np.isfinite(result["losses"]["total"])
 
 
+@pytest.mark.slow  # test_losses.py has the gradient of such a batch
 def test_one_point_in_a_batch_is_enough():
     settings = {"train.points": 1, "train.adam_points": 1, "train.initial_points": 1}
     result = solve(settings={**settings, "train.ssbroyden_steps": 5}).result
     assert np.isfinite(result["losses"]["total"])
 
 
-@pytest.mark.parametrize(
-    "rule", ["lbfgs", *(pytest.param(r, marks=pytest.mark.slow) for r in ("bfgs", "ssbfgs", "lm"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", ["lbfgs", "bfgs", "ssbfgs", "lm"])
 def test_the_other_second_order_rules_train_too(rule):
     result = solve(settings={"train.quasi_newton": rule}).result
     assert result["rel_l2"]["u"] < 0.2
@@ -135,6 +135,7 @@ def test_a_fixed_set_of_points_trains_too():
     assert result["rel_l2"]["u"] < 0.2 * result["rel_l2_initial"]["u"]
 
 
+@pytest.mark.slow
 def test_soap_trains_too():
     settings = {"train.adam_rule": "soap", "train.ssbroyden_steps": 0, "train.adam_steps": 100}
     result = solve(settings={**settings, "train.adam_rate": 1e-2}).result

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from ..errors import UserError, unknown
 from ..problems.problem import Problem
 from ..solution import problem_spec
+from ..training.windows import WindowStart
 
 OPTIMISERS = ("adam", "soap", "lbfgs", "bfgs", "ssbfgs", "ssbroyden", "lm")
 
@@ -57,7 +58,7 @@ class TrainConfig:
     windows: int = 1
     window_ends: tuple[float, ...] | None = None
     window_overshoot: float = 0.0
-    window_start: Literal["new", "warm", "continued"] = "new"
+    window_start: WindowStart = "new"
     window_taper: float = 0.0
     window_tolerance: float = 0.0
     last_layer: Literal["none", "initial", "equation"] = "none"
