@@ -10,24 +10,28 @@ from dataclasses import dataclass, replace
 
 from ..nn import HyResPINNConfig
 from ..problems.problem import Problem, anatomy
+from ..training.windows import WindowStart
 from .config import TrainConfig
 
 
 @dataclass(frozen=True)
 class March:
     """How an equation goes through time: its windows, the mean share of the preset's SSBroyden steps
-    that each of them gets, and how much more of them the early ones get (the late ones, if negative)."""
+    that each of them gets, how much more of them the early ones get (the late ones, if negative),
+    and how a window begins."""
 
     windows: int
     share: float
     taper: float
+    start: WindowStart
 
 
-MARCHES = {3: March(2, 0.65, taper=-1.0), 4: March(20, 0.34, taper=0.5)}
+MARCHES = {3: March(2, 0.65, -1.0, "warm"), 4: March(20, 0.34, 0.5, "continued")}
 """Windows of time by the order of the equation in space; one where it is lower.
 
 Waves of the third order keep an error as it is, and become steeper: the late window is the hard one.
-The fourth order comes with growth of what is small: the early windows decide.
+The fourth order comes with growth of what is small: the early windows decide. Its windows are short,
+and the next is like the last: the curvature of one serves the next, where two long ones differ.
 """
 SOAP_STEPS = 300
 """Steps of SOAP that take about as long as the thousand of Adam."""
@@ -93,8 +97,8 @@ def fitted_training(train: TrainConfig, traits: Traits) -> TrainConfig:
 
     An equation of the third order or more in space is marched through windows of time: such waves
     move the faster the shorter they are, so that all of time at once is out of reach of a small
-    network. Each window goes on with the network of the one before and with the curvature that the
-    optimiser knows; half the points do, in rounds twice as long.
+    network. Each window begins with the network of the one before, and half the points do; where it
+    goes on with the curvature too, rounds are twice as long.
     """
     if traits.dimension > 2:
         train = replace(
@@ -113,10 +117,10 @@ def fitted_training(train: TrainConfig, traits: Traits) -> TrainConfig:
     return replace(
         train,
         windows=march.windows,
-        window_start="continued",
+        window_start=march.start,
         window_taper=march.taper,
         points=train.points // 2,
-        round_steps=2 * train.round_steps,
+        round_steps=(2 if march.start == "continued" else 1) * train.round_steps,
         adam_steps=train.adam_steps // march.windows,
         ssbroyden_steps=round(march.share * train.ssbroyden_steps),
     )
