@@ -128,14 +128,8 @@ def test_periodic_coordinates_wrap(name, settings):
     np.testing.assert_allclose(model(x + jnp.asarray([0.0, 4.0])), model(x), atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name == "piratenet" else [pytest.mark.slow])
-        for name in MODELS
-        if name != "hyrespinn"
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "hyrespinn"])
 def test_it_trains_saves_and_loads(name, tmp_path):
     """A few steps lower the error, and the saved solution gives the same values.
 

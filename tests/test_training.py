@@ -142,6 +142,7 @@ def test_soap_trains_too():
     assert result["rel_l2"]["u"] < 0.5 * result["rel_l2_initial"]["u"]
 
 
+@pytest.mark.slow
 def test_optimisers_run_in_any_order():
     stages = "ssbroyden:20, lm:4, adam:5"
     solution = solve(settings={"train.stages": stages})

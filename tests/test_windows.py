@@ -230,8 +230,9 @@ def test_a_continued_window_keeps_what_the_optimiser_has_learnt(tmp_path, monkey
     monkeypatch.setattr(loop.Trainer, "_continued", watched)
     solution = hp.solve(Heat(), settings=CONTINUED, progress=False, out=tmp_path / "run")
     assert [w["steps"] for w in solution.result["windows"]] == [60, 40, 40]
-    rows = list(csv.DictReader((tmp_path / "run" / "history.csv").open()))
-    assert {row["stage"] for row in rows if row["window"] != "1"} == {"ssbroyden"}
+    with (tmp_path / "run" / "history.csv").open() as file:
+        later = {row["stage"] for row in csv.DictReader(file) if row["window"] != "1"}
+    assert later == {"ssbroyden"}
     assert len(ends) == 2
     for end, begin in zip(ends, begins, strict=True):
         assert end.steps == 40
@@ -243,6 +244,7 @@ def test_a_continued_window_keeps_what_the_optimiser_has_learnt(tmp_path, monkey
         assert not np.allclose(end.inverse_hessian, np.eye(end.theta.size))
 
 
+@pytest.mark.slow
 def test_a_window_that_ends_before_its_last_stage_leaves_no_curvature():
     """The target is reached with Adam; there is nothing that SSBroyden could go on with."""
     settings = {**CONTINUED, "train.target_loss": 1e9}

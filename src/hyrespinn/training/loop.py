@@ -228,8 +228,7 @@ class Trainer:
                         state = self._continued(before, first, context)
                 else:
                     first, context = state.optimiser.theta, state.context
-                ended = self._window(first, context, state)
-                latest, context = ended.optimiser.theta, ended.context._replace(causal=None)
+                latest, context, ended = self._window(first, context, state)
                 before = ended if self.progress.stage == len(self.stages) - 1 else None
                 state = None
                 self._close_window()
@@ -281,8 +280,8 @@ class Trainer:
         begun = self._program("start")(theta, self.stage_key(), context)
         return _copy(self._program("carry")(begun, before.optimiser))
 
-    def _window(self, theta: Array, context: Context, state: Any) -> Any:
-        """All stages on one window of time, and the state in which the last of them ends."""
+    def _window(self, theta: Array, context: Context, state: Any) -> tuple[Array, Context, Any]:
+        """All stages on one window of time; also the state in which the last of them ended."""
         self.target = self.stops.target
         if self.stops.relative_target:
             # The scale of the data: what a network that is zero everywhere would lose, with the
@@ -291,18 +290,19 @@ class Trainer:
             at_first = self.objective.context(context.window)
             relative = self.stops.relative_target * float(scale(theta, self.key, at_first))
             self.target = max(self.target, relative)
+        ended: Any = None
         for index in range(self.progress.stage, len(self.stages)):
             if state is None:
                 last = self.progress
                 self.progress = Progress(
                     window=last.window, stage=index, steps=last.steps, retries=last.retries
                 )
-            ended = state = self._stage(self.stages[index], theta, context, state)
+            state = ended = self._stage(self.stages[index], theta, context, state)
             theta, context = state.optimiser.theta, state.context
             if self.progress.done is not None:
                 break
             state = None
-        return ended
+        return theta, context._replace(causal=None), ended
 
     def stage_key(self) -> Array:
         """A key for the present stage of the present window."""
