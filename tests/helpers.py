@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from typing import Any
 
 import hyrespinn as hp
 import jax.numpy as jnp
+import pytest
 
 TINY: dict[str, Any] = {
     "model.width": 6,
@@ -19,6 +21,11 @@ TINY: dict[str, Any] = {
     "train.pool": 2,
 }
 """Settings with which a whole solve takes a second or two, besides its compilation."""
+
+
+def some_slow(names: Iterable[str], slow: Container[str]) -> list[Any]:
+    """The parameters of a test; only ``make test-all`` runs those that are slow."""
+    return [pytest.param(n, marks=[pytest.mark.slow] if n in slow else []) for n in names]
 
 
 class Heat(hp.Problem):

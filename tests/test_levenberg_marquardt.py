@@ -18,6 +18,8 @@ from hyrespinn.nn.last_layer import linear_part
 from hyrespinn.optim import levenberg_marquardt as lm
 from hyrespinn.training.lm_stage import LmStage, least_squares
 
+from helpers import some_slow
+
 pytestmark = pytest.mark.usefixtures("x64")
 SMALL = {
     "train.points": 37,
@@ -61,9 +63,7 @@ def oracle(objective, theta, samples, context):
 SLOW = ("grey-scott", "allen-cahn-periodic", "allen-cahn-dirichlet")
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in CASES]
-)
+@pytest.mark.parametrize("name", some_slow(CASES, SLOW))
 def test_the_jacobian_is_that_of_the_weighted_vector(name):
     objective, theta, samples, context = case(name, **CASES[name])
     rows, known = oracle(objective, theta, samples, context)

@@ -17,7 +17,7 @@ from hyrespinn.errors import UserError
 from hyrespinn.nn import MODELS, Inputs, linear_part
 from hyrespinn.nn.parameters import cast, flatten
 
-from helpers import Heat
+from helpers import Heat, some_slow
 
 pytestmark = pytest.mark.usefixtures("x64")
 BOUNDS = ((0.0, 1.0), (-1.0, 3.0))
@@ -94,13 +94,7 @@ def test_the_seed_decides(name):
     assert np.abs(one - other).max() > 1e-3
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(n, marks=[pytest.mark.slow] if n in ("expertpinn", "stackedpinn") else [])
-        for n in MODELS
-    ],
-)
+@pytest.mark.parametrize("name", some_slow(MODELS, ("expertpinn", "stackedpinn")))
 def test_derivatives_equal_nested_reverse_mode(name):
     model, x = small(name, **RICH[name]), some_points(3)
     indices = [(1, 0), (0, 1), (1, 1), (0, 2), (0, 3), (0, 4)]

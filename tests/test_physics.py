@@ -20,6 +20,8 @@ from hyrespinn.references import error_axes, reference_of
 from hyrespinn.references.reference import REFERENCES
 from scipy.interpolate import make_interp_spline
 
+from helpers import some_slow
+
 pytestmark = pytest.mark.usefixtures("x64")
 
 
@@ -72,9 +74,7 @@ def objective_of(problem, points=200):
     )
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] if n == "varying 3d" else []) for n in EXACT]
-)
+@pytest.mark.parametrize("name", some_slow(EXACT, ("varying 3d",)))
 def test_an_exact_solution_satisfies_everything(name):
     """Interior residual and every condition, all as terms of the loss, at fresh points."""
     problem = EXACT[name]
@@ -87,9 +87,7 @@ def test_an_exact_solution_satisfies_everything(name):
             np.testing.assert_allclose(vector, 0, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] if n == "varying 3d" else []) for n in EXACT]
-)
+@pytest.mark.parametrize("name", some_slow(EXACT, ("varying 3d",)))
 def test_another_function_does_not(name):
     """The residual or a condition tells the solution from the same with a bump added."""
     problem = EXACT[name]
@@ -200,7 +198,6 @@ def on_grid(cls, times, points, end=None):
 
 # Where a problem is shown, at first and finer, and from when on: initial data that are not smooth
 # across the seam, or do not fit the boundary values, leave a layer that the grids do not resolve.
-COSTLY = ("grey-scott", "kuramoto-sivashinsky")
 SHOWN = {
     "allen-cahn-dirichlet": ((201, 513), (401, 1025), None, 0.05),
     "allen-cahn-periodic": ((201, 512), (401, 1024), None, 0.1),
@@ -237,10 +234,7 @@ def test_a_reference_satisfies_its_equation(name):
         assert small < large / 8
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[pytest.mark.slow] if n in COSTLY else []) for n in SHOWN],
-)
+@pytest.mark.parametrize("name", some_slow(SHOWN, ("grey-scott", "kuramoto-sivashinsky")))
 def test_a_reference_satisfies_its_conditions(name):
     problem = PROBLEMS[name]()
     reference = reference_of(problem)

@@ -148,7 +148,7 @@ def trusted(
         step = jax.scipy.linalg.cho_solve((factor(shift), True), direct)
         return jnp.where(jnp.all(jnp.isfinite(step)), jnp.linalg.norm(step), jnp.inf)
 
-    def shifted(H: Array) -> Array:
+    def shifted() -> Array:
         # With the largest shift the step is within the radius whatever H is.
         largest = jnp.linalg.norm(gradient) / radius
 
@@ -163,7 +163,7 @@ def trusted(
         found = jax.scipy.linalg.cho_solve((factor(largest * 2.0**exponent), True), H)
         return 0.5 * (found + found.T)
 
-    return jax.lax.cond(jnp.linalg.norm(direct) > radius, shifted, lambda H: H, H)
+    return jax.lax.cond(jnp.linalg.norm(direct) > radius, shifted, lambda: H)
 
 
 class Change(NamedTuple):

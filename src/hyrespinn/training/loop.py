@@ -275,7 +275,7 @@ class Trainer:
             )
 
     def _continued(self, before: Any, theta: Array, context: Context) -> Any:
-        """The last stage at its beginning on a new window, with its optimiser as it is."""
+        """The last stage at its beginning on a new window, with what its optimiser has learnt."""
         self.progress.stage = len(self.stages) - 1
         begun = self._program("start")(theta, self.stage_key(), context)
         return _copy(self._program("carry")(begun, before.optimiser))
