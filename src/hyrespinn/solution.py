@@ -55,6 +55,7 @@ def inputs_of(problem: Problem, found: Anatomy, exact: bool) -> Inputs:
         order=found.order,
         spread=problem.domain.spread,
         cover=problem.domain.cover,
+        has_time=problem.domain.has_time,
     )
 
 

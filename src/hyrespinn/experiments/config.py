@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import UserError, unknown
+from ..nn.settings import later
 from ..problems.problem import Problem
 from ..solution import problem_spec
 from ..training.windows import WindowStart
 
-OPTIMISERS = ("adam", "soap", "lbfgs", "bfgs", "ssbfgs", "ssbroyden", "lm")
+OPTIMISERS = ("adam", "soap", "lbfgs", "bfgs", "ssbfgs", "ssbroyden", "lm", "gauss-newton")
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,9 @@ class TrainConfig:
     lm_sketch: int = 1000
     lm_sketch_above: int = 5000
     lm_round_steps: int = 25
+    gn_damping: float = later(1e-12)
+    gn_rounds: int = later(1)
+    gn_round_steps: int = later(20)
     ssbroyden_steps: int = 6000
     round_steps: int = 200
     round_growth: float = 0.0
@@ -82,7 +86,7 @@ class TrainConfig:
                 raise UserError(f"train.{name} cannot be negative, and is {getattr(self, name)}.")
         for name in (
             "round_steps", "pool", "adam_decay_steps", "balance_every", "lbfgs_memory",
-            "lm_round_steps", "lm_sketch",
+            "lm_round_steps", "lm_sketch", "gn_rounds", "gn_round_steps",
         ):  # fmt: skip
             if getattr(self, name) < 1:
                 raise UserError(f"train.{name} must be at least 1, not {getattr(self, name)}.")

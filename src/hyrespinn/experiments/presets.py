@@ -25,14 +25,14 @@ FAST_TRAIN = TrainConfig(
 
 def fast(problem: Problem, model: str) -> Settings:
     """A good answer in minutes on two cores, by rules that look at the problem."""
-    return _fitted(problem, model, FAST_MODEL, FAST_TRAIN)
+    return _fitted(problem, model, FAST_MODEL, FAST_TRAIN, effort=1.0)
 
 
 def accurate(problem: Problem, model: str) -> Settings:
     """Ten times better where that is possible: a larger network, more points, more steps."""
     larger = replace(FAST_MODEL, width=32, centers=16, fourier=32)
     longer = replace(FAST_TRAIN, ssbroyden_steps=30_000, points=8192, relative_target=1e-16)
-    return _fitted(problem, model, larger, longer)
+    return _fitted(problem, model, larger, longer, effort=1.5)
 
 
 def paper(problem: Problem, model: str) -> Settings:
@@ -49,9 +49,12 @@ def smoke(problem: Problem, model: str) -> Settings:
     )
 
 
-def _fitted(problem: Problem, model: str, base: HyResPINNConfig, train: TrainConfig) -> Settings:
+def _fitted(
+    problem: Problem, model: str, base: HyResPINNConfig, train: TrainConfig, effort: float
+) -> Settings:
     traits = traits_of(problem)
-    return _sized(problem, model, fitted_model(base, traits)), fitted_training(train, traits)
+    fitted = fitted_model(base, traits, len(problem.fields), effort)
+    return _sized(problem, model, fitted), fitted_training(train, traits, fitted.centers, effort)
 
 
 def _inputs(problem: Problem) -> Inputs:

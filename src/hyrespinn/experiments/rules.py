@@ -10,33 +10,27 @@ from dataclasses import dataclass, replace
 
 from ..nn import HyResPINNConfig
 from ..problems.problem import Problem, anatomy
-from ..training.windows import WindowStart
 from .config import TrainConfig
 
 
 @dataclass(frozen=True)
 class March:
-    """How an equation goes through time: its windows, the mean share of the preset's SSBroyden steps
-    that each of them gets, how much more of them the early ones get (the late ones, if negative),
-    and how a window begins."""
+    """How an equation goes through time: its windows, and how many times as many centres as the
+    effort says each of them has."""
 
     windows: int
-    share: float
-    taper: float
-    start: WindowStart
+    centers: float
 
 
-MARCHES = {3: March(2, 0.65, -1.0, "warm"), 4: March(20, 0.34, 0.5, "continued")}
-"""Windows of time by the order of the equation in space; one where it is lower.
+MARCHES = {3: March(20, 1.0), 4: March(50, 1.5)}
+"""Windows of time by the order of the equation in space, for an effort of one.
 
-Waves of the third order keep an error as it is, and become steeper: the late window is the hard one.
-The fourth order comes with growth of what is small: the early windows decide. Its windows are short,
-and the next is like the last: the curvature of one serves the next, where two long ones differ.
+Such waves move the faster the shorter they are: all of time at once is out of reach of a small
+network. The fourth order comes with growth of what is small, so that early windows must be exact.
 """
-SOAP_STEPS = 300
-"""Steps of SOAP that take about as long as the thousand of Adam."""
-HARMONICS = 4
-"""Harmonics of a periodic coordinate for an equation that makes many waves."""
+CENTERS = 1024
+"""Kernels of a network that is nearly linear in their coefficients, for an effort of one."""
+GAUSS_NEWTON_STEPS = 30
 
 
 @dataclass(frozen=True)
@@ -68,37 +62,52 @@ def march_of(traits: Traits) -> March | None:
     return MARCHES.get(traits.order, MARCHES[max(MARCHES)])
 
 
-def fitted_model(model: HyResPINNConfig, traits: Traits) -> HyResPINNConfig:
-    """Without time the solution is smooth inside: smooth kernels that reach far, and some more of
-    them; fewer layers in the plane.
+def nearly_linear(traits: Traits) -> bool:
+    """Whether a problem gets many fixed kernels and Gauss–Newton.
 
-    With time it may have fronts: compact kernels that reach the nearest centres, the default. An
-    equation of the fourth order or more makes many waves along a periodic coordinate: harmonics of
-    it in place of random Fourier features, and a network that is not nearly linear at first.
+    Without time, and in short windows of it, a step of Gauss–Newton finds the way from nothing to the
+    solution, and that is smooth enough for evenly spread kernels.
     """
-    if traits.time:
-        if traits.order < max(MARCHES):
-            return model
-        return replace(model, harmonics=HARMONICS, fourier=0, phi_alpha=0.2, phi_beta=0.5)
+    return not traits.time or march_of(traits) is not None
+
+
+def fitted_model(
+    model: HyResPINNConfig, traits: Traits, fields: int, effort: float
+) -> HyResPINNConfig:
+    """With time, and at most the second order in space, the solution may have fronts: compact kernels
+    that move and change their widths, the default.
+
+    Otherwise many kernels stay where they are, one feature a field is made of them, and the head's
+    gain makes the network nearly linear in their coefficients. Kernels are Gaussians that overlap
+    widely, along time flat over all of a window.
+    """
+    if not nearly_linear(traits):
+        return model
+    march = march_of(traits)
+    factor = (march.centers if march else 1.0) * (2.0 if traits.dimension > 2 else 1.0)
     return replace(
         model,
+        width=fields,
+        depth=1,
+        deep=8,
+        fourier=0,
         kernel="gaussian",
-        width_quantile=0.3,
-        depth=max(1, min(model.depth, traits.dimension - 1)),
-        centers=4 * model.centers // 3,
+        centers=round(factor * effort * CENTERS),
+        overlap=2.1 if march else 3.0,
+        time_width=4.0 if march else 0.0,
+        train_centers=False,
+        train_shapes=False,
+        gain=60.0,
+        phi_beta=0.5,
     )
 
 
-def fitted_training(train: TrainConfig, traits: Traits) -> TrainConfig:
-    """Without time SOAP makes a better first stage than Adam; in the plane half the points do, in
-    space half the steps.
+def fitted_training(train: TrainConfig, traits: Traits, centers: int, effort: float) -> TrainConfig:
+    """With time, and at most the second order in space: Adam, then SSBroyden, on all of the time.
 
+    Otherwise Gauss–Newton, on some two and a half times as many points as there are centres; what
+    it solves for is overdetermined then. The points are evenly spread: there is one round of them.
     Where the boundary or the initial time is a surface, it gets four times the points of a line.
-
-    An equation of the third order or more in space is marched through windows of time: such waves
-    move the faster the shorter they are, so that all of time at once is out of reach of a small
-    network. Each window begins with the network of the one before, and half the points do; where it
-    goes on with the curvature too, rounds are twice as long.
     """
     if traits.dimension > 2:
         train = replace(
@@ -106,21 +115,21 @@ def fitted_training(train: TrainConfig, traits: Traits) -> TrainConfig:
             initial_points=4 * train.initial_points,
             boundary_points=4 * train.boundary_points,
         )
-    if not traits.time:
-        train = replace(train, adam_rule="soap", adam_steps=SOAP_STEPS)
-        if traits.dimension > 2:
-            return replace(train, ssbroyden_steps=train.ssbroyden_steps // 2)
-        return replace(train, points=train.points // 2)
+    if not nearly_linear(traits):
+        return train
+    train = replace(
+        train,
+        stages=(f"gauss-newton:{GAUSS_NEWTON_STEPS}",),
+        points=round(2.4 * centers),
+        pool=1,
+        relative_target=0.0,
+    )
     march = march_of(traits)
     if march is None:
         return train
     return replace(
         train,
-        windows=march.windows,
-        window_start=march.start,
-        window_taper=march.taper,
-        points=train.points // 2,
-        round_steps=(2 if march.start == "continued" else 1) * train.round_steps,
-        adam_steps=train.adam_steps // march.windows,
-        ssbroyden_steps=round(march.share * train.ssbroyden_steps),
+        windows=round(effort * march.windows),
+        initial_points=max(train.initial_points, centers // 3),
+        weight_initial=1.0,
     )

@@ -8,7 +8,9 @@ from typing import Any
 
 from ..errors import UserError
 from ..losses.adaptive import Adaptivity
+from ..optim import gauss_newton
 from ..optim.levenberg_marquardt import Rule
+from ..training.gauss_newton_stage import GaussNewtonStage
 from ..training.lm_stage import LmStage
 from ..training.stages import AdamStage, LbfgsStage, QuasiNewtonStage, Stage
 from .config import TrainConfig
@@ -81,6 +83,13 @@ def _lm(train: TrainConfig, steps: int, part: int | None) -> Stage:
     return LmStage(**rounds, rule=rule, sketch=train.lm_sketch, sketch_above=train.lm_sketch_above)
 
 
+def _gauss_newton(train: TrainConfig, steps: int, part: int | None) -> Stage:
+    rounds = _rounds(train, steps, part) | {"chunk": 2, "round_steps": train.gn_round_steps}
+    return GaussNewtonStage(
+        **rounds, rule=gauss_newton.Rule(damping=train.gn_damping), most_rounds=train.gn_rounds
+    )
+
+
 STAGES: dict[str, Callable[[TrainConfig, int, int | None], Stage]] = {
     "adam": partial(_first_order, "adam"),
     "soap": partial(_first_order, "soap"),
@@ -89,5 +98,6 @@ STAGES: dict[str, Callable[[TrainConfig, int, int | None], Stage]] = {
     "ssbfgs": partial(_dense, "ssbfgs"),
     "ssbroyden": partial(_dense, "ssbroyden"),
     "lm": _lm,
+    "gauss-newton": _gauss_newton,
 }
 """A stage for every optimiser by its name."""

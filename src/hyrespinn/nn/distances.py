@@ -23,7 +23,10 @@ DIRECT = 8
 
 
 class Distance(eqx.Module):
-    """``__call__(h, centres)`` gives ``r²`` with shape ``(..., centres)``."""
+    """``__call__(h, centres)`` gives ``r²`` with shape ``(..., centres)``.
+
+    Made of widths: one for each centre, or ``(centres, dimension)`` along the coordinate axes.
+    """
 
     @abstractmethod
     def __call__(self, h: Any, centers: Array) -> Any: ...
@@ -44,7 +47,8 @@ class Isotropic(Distance):
     log_inverse: Array
 
     def __init__(self, widths: Array, dimension: int):
-        self.log_inverse = -jnp.log(widths)
+        logs = jnp.log(widths)
+        self.log_inverse = -(logs if logs.ndim == 1 else jnp.mean(logs, axis=1))
 
     def __call__(self, h: Any, centers: Array) -> Any:
         return _scaled_squares(h, centers, jnp.exp(self.log_inverse)[:, None])
@@ -63,7 +67,7 @@ class Diagonal(Distance):
     log_inverse: Array
 
     def __init__(self, widths: Array, dimension: int):
-        self.log_inverse = jnp.repeat(-jnp.log(widths)[:, None], dimension, axis=1)
+        self.log_inverse = _along_axes(-jnp.log(widths), dimension)
 
     def __call__(self, h: Any, centers: Array) -> Any:
         return _scaled_squares(h, centers, jnp.exp(self.log_inverse))
@@ -83,7 +87,7 @@ class Full(Distance):
     below: Array  # strictly lower entries, row by row
 
     def __init__(self, widths: Array, dimension: int):
-        self.log_diagonal = jnp.repeat(-jnp.log(widths)[:, None], dimension, axis=1)
+        self.log_diagonal = _along_axes(-jnp.log(widths), dimension)
         self.below = jnp.zeros((widths.shape[0], dimension * (dimension - 1) // 2))
 
     @property
@@ -114,6 +118,11 @@ class Full(Distance):
     @staticmethod
     def count(dimension: int) -> int:
         return dimension * (dimension + 1) // 2
+
+
+def _along_axes(values: Array, dimension: int) -> Array:
+    """``(centres, dimension)`` values, given those or one for each centre."""
+    return values if values.ndim == 2 else jnp.repeat(values[:, None], dimension, axis=1)
 
 
 def _scaled_squares(h: Any, centers: Array, inverse: Array) -> Any:

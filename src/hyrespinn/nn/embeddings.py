@@ -38,6 +38,24 @@ class Embedding(eqx.Module):
     def size(self) -> int:
         return sum(2 * self.harmonics if p else 1 for p in self.periodic)
 
+    def widths(self, along: Sequence[float]) -> np.ndarray:
+        """A width for every feature, given one for each scaled coordinate (an angle, if periodic).
+
+        Near a centre the squared distance is then ``Σ (Δ/width)²``, whatever the harmonics.
+        """
+        features: list[float] = []
+        for width, is_periodic in zip(along, self.periodic, strict=True):
+            if not is_periodic:
+                features.append(width)
+                continue
+            for k in range(1, self.harmonics + 1):
+                features += 2 * [width * k * float(np.sqrt(self.harmonics))]
+        return np.asarray(features)
+
+    def extents(self) -> np.ndarray:
+        """The lengths of the scaled coordinates: of a periodic one, the whole angle."""
+        return np.asarray([2 * np.pi if p else 2.0 for p in self.periodic])
+
     def __call__(self, x: Any) -> Any:
         lower = jnp.asarray(self.lower, x.dtype)
         scale = 2 / (jnp.asarray(self.upper, x.dtype) - lower)

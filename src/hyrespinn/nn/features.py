@@ -29,3 +29,6 @@ class FourierBranch(eqx.Module):
 
     def __call__(self, h: Any) -> Any:
         return self.dnn(self.features(h))
+
+    def last_layer(self) -> tuple[Any, ...]:
+        return self.dnn.last_layer()

@@ -23,7 +23,7 @@ from .inputs import Inputs
 from .kernels import kernel_named
 from .mlp import DNN_COUNTS, DNNS, MLP, Zero, mlp_count
 from .rbf import RBF, rbf_count
-from .settings import Knob, Settings, apart, at_least, check_shared
+from .settings import Knob, Settings, apart, at_least, check_shared, later
 
 
 class HyResPINN(eqx.Module):
@@ -62,17 +62,41 @@ class HyResPINN(eqx.Module):
         """The arrays in which the output is affine."""
         return self.head.last_layer()
 
+    def nearly_linear(self) -> tuple[Any, ...]:
+        """The arrays in which the output is nearly linear while what enters a tanh is small.
+
+        That is: the kernels' coefficients and the last layer of the deep branch in the last block.
+        What goes past the tanh is not among them: it can imitate what goes through it, and free
+        steps would let large parts of both cancel, up to where the tanh is flat.
+        """
+        last = self.blocks[-1]
+        arrays: list[Any] = []
+        if isinstance(last.rbf, RBF):
+            arrays.append(last.rbf.coefficients)
+        if not isinstance(last.dnn, Zero):
+            arrays += last.dnn.last_layer()
+        return tuple(arrays)
+
 
 @dataclass(frozen=True)
 class HyResPINNConfig(Settings):
     """The settings of a HyResPINN; a variant is ``dataclasses.replace`` of one of them.
 
     The names of ``dnn`` that end in ``-rwf`` are its random weight factorisation. Fourier features
-    are seen by the deep branch of block 1 alone.
+    are seen by the deep branch of block 1 alone, whose hidden layers have ``deep`` neurons (0: as
+    many as the width).
+
+    With an ``overlap`` the kernels of block 1 are so many times wider than the spacing of their
+    centres (0: a quantile of the distances between centres), and along time ``time_width`` half
+    durations wide (0: as along the other coordinates), with ``time_levels`` centres behind one
+    another. With a ``gain`` the head starts with orthogonal weights of that size, and what enters a
+    block's tanh starts so many times smaller: the network is then nearly linear in the coefficients
+    of its kernels.
     """
 
     blocks: int = 1
     depth: int = 2
+    deep: int = later(0)
     centers: int = 32
     head_depth: int = 0
     branches: Literal["hybrid", "rbf", "dnn"] = "hybrid"
@@ -82,7 +106,12 @@ class HyResPINNConfig(Settings):
     distance: str = "diagonal"
     width_quantile: float = 0.1
     width_factor: float = 1.0
+    overlap: float = later(0.0)
+    time_width: float = later(0.0)
+    time_levels: float = later(6.0)
     train_centers: bool = True
+    train_shapes: bool = later(True)
+    gain: float = later(0.0)
     gate: str = "sigmoid"
     tau: float = 1.0
     phi_alpha: float = 0.5
@@ -103,7 +132,10 @@ class HyResPINNConfig(Settings):
             if name not in known:
                 raise unknown(f"model.{what}", name, known)
         check_shared(self, "blocks", "centers")
-        at_least(self, 0, "depth", "head_depth", "lambda_g")
+        at_least(
+            self, 0, "depth", "deep", "head_depth", "lambda_g", "overlap", "time_width", "gain"
+        )
+        at_least(self, 1, "time_levels")
         if not 0 <= self.width_quantile <= 1:
             raise UserError(f"model.width_quantile is between 0 and 1, not {self.width_quantile}.")
         if not self.width_factor > 0:
@@ -117,9 +149,16 @@ class HyResPINNConfig(Settings):
         lift_key, head_key, *block_keys = jax.random.split(key, 2 + self.blocks)
         lift = Dense(embedding.size, self.width, lift_key)
         head = MLP(self.width, inputs.outputs, self.width, self.head_depth, head_key)
+        if self.gain:
+            lift = _scaled(lift, 1 / self.gain)
+            head = _orthogonal_last(head, self.gain)
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
-        first = embedding(jnp.asarray(inputs.spread(self.centers, rng)))
-        blocks = [self._block(np.asarray(first), block_keys[0], self.features)]
+        # Along each coordinate alone, too, the points of a Sobol sequence are evenly spaced, which
+        # matters where kernels are much longer along one than along another.
+        place = inputs.cover if self.overlap else inputs.spread
+        first = embedding(jnp.asarray(place(self.centers, rng)))
+        widths = self._first_widths(embedding, inputs)
+        blocks = [self._block(np.asarray(first), block_keys[0], self.features, widths)]
         # The clusters of the features that enter a block are its centres (decision D12).
         entering = hidden = None
         for block_key in block_keys[1:]:
@@ -131,25 +170,47 @@ class HyResPINNConfig(Settings):
             blocks.append(self._block(centers, block_key))
         return HyResPINN(embedding, lift, blocks, head, self.lambda_g)
 
-    def _block(self, centers: np.ndarray, key: Array, fourier: int = 0) -> HybridBlock:
+    def _first_widths(self, embedding: Embedding, inputs: Inputs) -> np.ndarray | None:
+        """The widths of the kernels of block 1 along the embedded coordinates, by the spacing."""
+        if not self.overlap:
+            return None
+        along = initialise.spaced_widths(
+            embedding.extents(),
+            self.centers,
+            self.overlap,
+            self.time_width if inputs.has_time else 0.0,
+            self.time_levels,
+        )
+        return np.tile(embedding.widths(along.tolist()), (self.centers, 1))
+
+    def _block(
+        self, centers: np.ndarray, key: Array, fourier: int = 0, widths: np.ndarray | None = None
+    ) -> HybridBlock:
         rbf_key, dnn_key = jax.random.split(key)
         size = centers.shape[1]
         rbf: Any = Zero()
         dnn: Any = Zero()
         if self.branches != "dnn":
-            widths = initialise.quantile_widths(centers, self.width_quantile, self.width_factor)
+            if widths is None:
+                widths = initialise.quantile_widths(centers, self.width_quantile, self.width_factor)
             distance = DISTANCES[self.distance](jnp.asarray(widths), size)
             rbf = RBF(
-                jnp.asarray(centers), distance, self.width, self.kernel, rbf_key, self.train_centers
-            )
+                jnp.asarray(centers), distance, self.width, self.kernel, rbf_key,
+                self.train_centers, self.train_shapes,
+            )  # fmt: skip
+            if self.gain:
+                rbf = eqx.tree_at(lambda r: r.coefficients, rbf, rbf.coefficients / self.gain)
         if self.branches != "rbf":
             dnn = self._deep(size, dnn_key, fourier)
         gate = GATES[self.gate]
         return HybridBlock(rbf, dnn, gate(self.phi_alpha, self.tau), gate(self.phi_beta, self.tau))
 
     def _deep(self, size: int, key: Array, fourier: int) -> Any:
-        sizes = fourier or size, self.width, self.width, self.depth
+        sizes = fourier or size, self.width, self.deep or self.width, self.depth
         dnn = DNNS[self.dnn](*sizes, key, self.activation, layer=self.layer)
+        if self.gain:
+            last = dnn.last_layer()
+            dnn = eqx.tree_at(lambda d: d.last_layer(), dnn, tuple(a / self.gain for a in last))
         return FourierBranch(self.fourier_layer(size, apart(key)), dnn) if fourier else dnn
 
     def count(self, inputs: Inputs) -> int:
@@ -165,11 +226,29 @@ class HyResPINNConfig(Settings):
         total, width = 2, self.width  # the two gates
         if self.branches != "dnn":
             distance = DISTANCES[self.distance]
-            total += rbf_count(size, width, self.centers, distance, self.train_centers)
+            total += rbf_count(
+                size, width, self.centers, distance, self.train_centers, self.train_shapes
+            )
         if self.branches != "rbf":
-            total += DNN_COUNTS[self.dnn](fourier or size, width, width, self.depth)
+            total += DNN_COUNTS[self.dnn](fourier or size, width, self.deep or width, self.depth)
         return total
 
     def knob(self, inputs: Inputs) -> Knob | None:
         """The number of centres, where there are any."""
         return Knob("centers", self.centers) if self.branches != "dnn" else None
+
+
+def _scaled(layer: Dense, factor: float) -> Dense:
+    """A linear layer whose values are so many times larger."""
+    return eqx.tree_at(lambda d: d.weight, layer, factor * layer.weight)
+
+
+def _orthogonal_last(head: MLP, size: float) -> MLP:
+    """The head with columns of this length in its last layer, orthogonal where that is possible."""
+    last = head.layers[-1]
+    weight = (
+        jnp.linalg.qr(last.weight)[0]
+        if last.weight.shape[0] >= last.weight.shape[1]
+        else (last.weight / jnp.linalg.norm(last.weight, axis=0))
+    )
+    return eqx.tree_at(lambda h: h.layers[-1].weight, head, size * weight)

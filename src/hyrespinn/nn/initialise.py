@@ -22,6 +22,31 @@ def k_means(
     return means
 
 
+def spaced_widths(
+    extents: Float[np.ndarray, " d"],
+    count: int,
+    overlap: float,
+    time_width: float = 0.0,
+    time_levels: float = 1.0,
+) -> Float[np.ndarray, " d"]:
+    """Widths along the coordinates: ``overlap`` times the spacing of ``count`` points in a box.
+
+    With a ``time_width``, the first coordinate has that one, and so many of the points stand behind
+    one another in time as there are ``time_levels``: the rest resolve space.
+
+    >>> spaced_widths(np.array([2.0, 2.0]), 100, 1.5).tolist()
+    [0.30000000000000004, 0.30000000000000004]
+    >>> spaced_widths(np.array([2.0, 6.0]), 60, 2.0, time_width=4.0, time_levels=5).tolist()
+    [4.0, 1.0]
+    """
+    if not time_width or len(extents) == 1:
+        spacing = (np.prod(extents) / count) ** (1 / len(extents))
+        return np.full(len(extents), overlap * spacing)
+    space = extents[1:]
+    spacing = (np.prod(space) * time_levels / count) ** (1 / len(space))
+    return np.asarray([time_width, *np.full(len(space), overlap * spacing)])
+
+
 def quantile_widths(
     centers: Float[np.ndarray, "n d"], quantile: float, factor: float = 1.0
 ) -> Float[np.ndarray, " n"]:

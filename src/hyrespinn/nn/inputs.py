@@ -22,3 +22,4 @@ class Inputs:
     order: int
     spread: Callable[[int, np.random.Generator], np.ndarray]
     cover: Callable[[int, np.random.Generator], np.ndarray]
+    has_time: bool = False  # the first coordinate is time

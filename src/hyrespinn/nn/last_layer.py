@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from ..errors import UserError
 
@@ -32,8 +32,25 @@ def linear_part(
     return theta[places], put
 
 
-def _places(assemble: Callable[[Array], Any], theta: Array) -> np.ndarray:
-    """Where the last layer is: each array of a model made of its own places tells."""
+def nearly_linear(
+    assemble: Callable[[Array], Any], theta: Float[Array, " n"]
+) -> Bool[np.ndarray, " n"]:
+    """Which parameters the output is nearly linear in, as the model's ``nearly_linear()`` says.
+
+    All of them for a model that does not say.
+    """
+    numbered = _numbered(assemble, theta)
+    arrays = getattr(numbered, "nearly_linear", None)
+    if arrays is None:
+        return np.ones(theta.size, bool)
+    found = np.zeros(theta.size, bool)
+    for array in arrays():
+        found[np.ravel(array).astype(int)] = True
+    return found
+
+
+def _numbered(assemble: Callable[[Array], Any], theta: Array) -> Any:
+    """The model made of the places of its parameters."""
     exact = 2 ** (jnp.finfo(theta.dtype).nmant + 1)
     if theta.size > exact:
         raise UserError(
@@ -41,7 +58,12 @@ def _places(assemble: Callable[[Array], Any], theta: Array) -> np.ndarray:
             f"{theta.size:,}. Take double precision."
         )
     with jax.ensure_compile_time_eval():  # places are numbers, inside a compiled function too
-        numbered = assemble(jnp.arange(theta.size, dtype=theta.dtype))
+        return assemble(jnp.arange(theta.size, dtype=theta.dtype))
+
+
+def _places(assemble: Callable[[Array], Any], theta: Array) -> np.ndarray:
+    """Where the last layer is: each array of a model made of its own places tells."""
+    numbered = _numbered(assemble, theta)
     if not hasattr(numbered, "last_layer"):
         raise UserError(
             f"{type(numbered).__name__} has no last_layer(), which names the arrays in which its "

@@ -14,17 +14,17 @@ from jaxtyping import Float
 
 
 class Fixed(eqx.Module):
-    """An array that belongs to a model but is not trained, such as fixed RBF centres."""
+    """An array, or a module, that belongs to a model but is not trained, such as RBF centres."""
 
-    array: Array
+    array: Any
 
     def __jax_array__(self) -> Array:
         return self.array
 
 
-def value(leaf: Array | Fixed) -> Array:
-    """The array itself, whether trained or fixed."""
-    return jax.lax.stop_gradient(leaf.array) if isinstance(leaf, Fixed) else leaf
+def value(leaf: Any) -> Any:
+    """The array or module itself, whether trained or fixed."""
+    return freeze(leaf.array) if isinstance(leaf, Fixed) else leaf
 
 
 def _is_fixed(node: Any) -> bool:

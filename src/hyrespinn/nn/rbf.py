@@ -17,7 +17,7 @@ class RBF(eqx.Module):
     """``F_R(h) = K(h) W`` with ``K_ij = ψ(r(h_i, c_j; ω_j))`` (the paper's eq. for ``F_R``)."""
 
     centers: Array | Fixed
-    distance: Distance
+    distance: Distance | Fixed
     coefficients: Array
     kernel: str = eqx.field(static=True)
 
@@ -29,23 +29,30 @@ class RBF(eqx.Module):
         kernel: str,
         key: Array,
         train_centers: bool = True,
+        train_shapes: bool = True,
     ):
         self.centers = centers if train_centers else Fixed(centers)
-        self.distance = distance
+        self.distance = distance if train_shapes else Fixed(distance)
         self.coefficients = glorot(key, centers.shape[0], outputs)
         self.kernel = kernel
 
     def basis(self, h: Any) -> Any:
         """The kernel matrix ``(points, centres)``."""
-        return KERNELS[self.kernel](self.distance(h, value(self.centers)))
+        return KERNELS[self.kernel](value(self.distance)(h, value(self.centers)))
 
     def __call__(self, h: Any) -> Any:
         return self.basis(h) @ self.coefficients
 
 
 def rbf_count(
-    inputs: int, outputs: int, centers: int, distance: type[Any], train_centers: bool
+    inputs: int,
+    outputs: int,
+    centers: int,
+    distance: type[Any],
+    train_centers: bool,
+    train_shapes: bool = True,
 ) -> int:
     """The number of trained parameters: of each centre its place, shape and coefficients."""
     place = inputs if train_centers else 0
-    return centers * (place + distance.count(inputs) + outputs)
+    shape = distance.count(inputs) if train_shapes else 0
+    return centers * (place + shape + outputs)

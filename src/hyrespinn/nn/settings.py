@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,6 +18,19 @@ from .embeddings import Embedding
 from .features import Features
 from .fourier import FourierFeatures, fourier_count
 from .inputs import Inputs
+
+
+def later(default: Any) -> Any:
+    """A setting that came after results were recorded; its default is what its absence meant.
+
+    A result stays valid where such a setting is left as it is.
+    """
+    return field(default=default, metadata={"later": True})
+
+
+def later_settings(config: type[Any]) -> dict[str, Any]:
+    """The settings that came later, with their defaults."""
+    return {f.name: f.default for f in fields(config) if f.metadata.get("later")}
 
 
 class Knob(NamedTuple):

@@ -343,7 +343,14 @@ class Trainer:
             self._record(stage, state, measure)
             if progress.stage_steps == progress.next_round:
                 progress.round_losses.append(self.losses["total"])
-            if bool(state.stuck):
+            if bool(state.stuck) and stage.rounds is not None:
+                if progress.stage_steps < progress.next_round:  # before its end
+                    progress.round_losses.append(self.losses["total"])
+                    progress.next_round = progress.stage_steps
+                if len(progress.round_losses) >= stage.rounds:
+                    self._converge(stage)
+                    break
+            elif bool(state.stuck):
                 # Stuck again at the very next step: even the identity finds nothing lower.
                 if progress.stage_steps - progress.stuck_at <= 1:
                     self._finish("stalled", "the line search finds no lower point any more")
@@ -354,6 +361,14 @@ class Trainer:
             self._maybe_checkpoint(state)
         self._maybe_checkpoint(state, force=progress.done is not None)
         return state
+
+    def _converge(self, stage: Stage) -> None:
+        """The end of a stage that has found what there is; after the last one, of the window."""
+        last = self.progress.stage == len(self.stages) - 1
+        if not (last and self.windows.is_last(self.tried)):
+            self._should_stop(stage)
+        if last and self.progress.done is None:
+            self._finish("converged", "no step lowers the loss any more")
 
     def _steps(self, stage: Stage) -> int:
         """The steps of a stage in the present window."""

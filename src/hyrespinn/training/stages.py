@@ -56,6 +56,11 @@ class Stage(ABC):
     @abstractmethod
     def name(self) -> str: ...
 
+    @property
+    def rounds(self) -> int | None:
+        """After how many rounds an optimiser that is stuck has converged; ``None``: never."""
+        return None
+
     def round_length(self, taken: int, steps: int) -> int:
         """The steps of the round that begins after ``taken`` of ``steps``.
 

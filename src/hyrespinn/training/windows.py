@@ -10,7 +10,14 @@ from typing import Any, Literal
 from ..errors import UserError
 
 Status = Literal[
-    "completed", "target", "stalled", "unconverged", "time_limit", "interrupted", "diverged"
+    "completed",
+    "target",
+    "converged",
+    "stalled",
+    "unconverged",
+    "time_limit",
+    "interrupted",
+    "diverged",
 ]
 WindowStart = Literal["new", "warm", "continued"]
 """With which network a window begins: the first one, or that of the window before; ``continued``
