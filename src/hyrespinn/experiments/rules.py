@@ -92,7 +92,7 @@ def fitted_model(
         deep=8,
         fourier=0,
         kernel="gaussian",
-        centers=round(factor * effort * CENTERS),
+        centers=round(factor * effort ** (traits.dimension - 1) * CENTERS),
         overlap=2.1 if march else 3.0,
         time_width=4.0 if march else 0.0,
         train_centers=False,

@@ -45,7 +45,7 @@ class Rule:
     good: float = 0.5
     shares: tuple[float, ...] = (1.0, 0.3, 0.1)
     tries: int = 6
-    progress: float = 0.2
+    progress: float = 0.5
     stiffness: float = 1e-2
 
 
