@@ -107,7 +107,7 @@ def fitted_training(train: TrainConfig, traits: Traits, centers: int, effort: fl
 
     Otherwise Gauss–Newton, on some two and a half times as many points as there are centres; what
     it solves for is overdetermined then. The points are evenly spread: there is one round of them.
-    Where the boundary or the initial time is a surface, it gets four times the points of a line.
+    In space there are more of them, and of those on the boundary, which also count for more. Where the boundary or the initial time is a surface, it gets four times the points of a line.
     """
     if traits.dimension > 2:
         train = replace(
@@ -125,6 +125,13 @@ def fitted_training(train: TrainConfig, traits: Traits, centers: int, effort: fl
         relative_target=0.0,
     )
     march = march_of(traits)
+    if march is None and traits.dimension > 2:
+        return replace(
+            train,
+            points=round(3.4 * centers),
+            boundary_points=round(1.5 * centers),
+            weight_boundary=10 * train.weight_boundary,
+        )
     if march is None:
         return train
     return replace(

@@ -32,7 +32,8 @@ class Rule:
     A step is tried with the lengths ``shares``, from the whole of it on. One that gives a lower loss
     divides the damping by ``easier`` where the decrease was at least ``good`` times the predicted
     one; where no length gives one, the damping is multiplied by ``harder``, up to ``tries`` times.
-    A decrease below the share ``progress`` of the loss ends the search. Parameters in which the rows
+    The search ends where the linear model itself promises a decrease of less than the share
+    ``progress`` of the loss, however far the step went. Parameters in which the rows
     are far from linear have at least the damping ``stiffness``, relative to the longest column: they
     move little, and those that hardly matter not at all.
     """
@@ -112,6 +113,7 @@ class Trial(NamedTuple):
 
     triangle: Triangle
     damping: Array
+    direction: Array
     change: Array
     value: Array
     tries: Array  # of dampings
@@ -153,7 +155,7 @@ def step(
 
         begin = jnp.asarray(0), direction, jnp.full_like(state.value, jnp.inf)
         count, change, reached = jax.lax.while_loop(higher, shorter, begin)
-        return Trial(found, damping, change, reached, tries, evaluations + count)
+        return Trial(found, damping, direction, change, reached, tries, evaluations + count)
 
     def again(trial: Trial) -> Trial:
         damping = rule.harder * trial.damping
@@ -169,8 +171,10 @@ def step(
     factor = triangle(matrix, -rows, jnp.maximum(state.damping, at_least))
     first = tried(factor, state.damping, jnp.asarray(1), state.evaluations)
     trial = jax.lax.while_loop(hopeful, again, first)
-    left = rows + jacobian @ trial.change
-    predicted = state.value - jnp.sum(left**2)
+    promised, predicted = (
+        state.value - jnp.sum((rows + jacobian @ change) ** 2)
+        for change in (trial.direction, trial.change)
+    )
     decrease = state.value - trial.value
     lower = decrease > 0
     easier = (trial.tries == 1) & (decrease >= rule.good * predicted)
@@ -182,7 +186,7 @@ def step(
         damping=jnp.clip(damping, rule.smallest, rule.largest),
         steps=state.steps + 1,
         evaluations=trial.evaluations,
-        failed=~(decrease > rule.progress * state.value),
+        failed=~(lower & (promised > rule.progress * state.value)),
     )
 
 

@@ -1,0 +1,235 @@
+"""Gauss–Newton: its factors and steps against NumPy, known answers, and as a stage of training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import hyrespinn as hp
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hyrespinn.nn import HyResPINNConfig
+from hyrespinn.nn.initialise import spaced_widths
+from hyrespinn.nn.last_layer import nearly_linear
+from hyrespinn.nn.parameters import flatten
+from hyrespinn.optim import gauss_newton as gn
+from hyrespinn.problems.problem import anatomy
+from hyrespinn.solution import inputs_of
+from hyrespinn.training import loop
+
+from helpers import Heat
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+KERNELS = HyResPINNConfig(
+    width=1, depth=1, deep=4, centers=48, kernel="gaussian", overlap=2.5, time_width=2.0,
+    time_levels=4.0, train_centers=False, train_shapes=False, gain=50.0, phi_beta=0.5,
+)  # fmt: skip
+SETTINGS = {
+    **{f"model.{k}": getattr(KERNELS, k) for k in (
+        "width", "depth", "deep", "centers", "kernel", "overlap", "time_width", "time_levels",
+        "train_centers", "train_shapes", "gain", "phi_beta",
+    )},
+    "model.fourier": 0,
+    "train.stages": ("gauss-newton:12",),
+    "train.points": 160,
+    "train.initial_points": 40,
+    "train.pool": 1,
+    "train.relative_target": 0.0,
+}  # fmt: skip
+
+
+def least_squares(matrix, right, damping):
+    stacked = np.concatenate([matrix, np.diag(np.broadcast_to(damping, matrix.shape[1]))])
+    column = np.concatenate([right, np.zeros(matrix.shape[1])])
+    return np.linalg.lstsq(stacked, column, rcond=None)[0]
+
+
+@pytest.mark.parametrize("shape", [(9, 4), (3, 5)], ids=["more rows", "fewer rows"])
+def test_the_factor_solves_damped_least_squares(shape):
+    rng = np.random.default_rng(0)
+    matrix, right = rng.normal(size=shape), rng.normal(size=shape[0])
+    damping = rng.uniform(0.1, 0.5, shape[1])
+    found = gn.triangle(jnp.asarray(matrix), jnp.asarray(right), jnp.asarray(damping))
+    np.testing.assert_allclose(
+        found.upper.T @ found.upper, matrix.T @ matrix + np.diag(damping**2), atol=1e-13
+    )
+    np.testing.assert_allclose(found.step(), least_squares(matrix, right, damping), rtol=1e-10)
+
+
+def test_a_larger_damping_goes_on_from_the_factor_of_a_smaller_one():
+    rng = np.random.default_rng(1)
+    matrix, right = rng.normal(size=(9, 4)), rng.normal(size=9)
+    first = gn.triangle(jnp.asarray(matrix), jnp.asarray(right), jnp.full(4, 0.3))
+    second = gn.triangle(*first, jnp.full(4, np.sqrt(0.7**2 - 0.3**2)))
+    np.testing.assert_allclose(second.step(), least_squares(matrix, right, 0.7), rtol=1e-10)
+
+
+def test_nearly_dependent_columns_keep_their_digits():
+    """Monomials up to x¹³: the normal equations, with 1e16 and more, would know little of them."""
+    x = np.linspace(0, 1, 60)
+    matrix = x[:, None] ** np.arange(14)
+    assert np.linalg.cond(matrix) > 1e9
+    wanted = np.exp(-3 * x) * np.sin(5 * x)
+    best = np.linalg.lstsq(matrix, wanted, rcond=1e-15)[0]
+    state = gn.minimise(lambda c: jnp.asarray(matrix) @ c - wanted, jnp.zeros(14), 3)
+    reached = np.linalg.norm(matrix @ np.asarray(state.theta) - wanted)
+    assert reached < 2 * np.linalg.norm(matrix @ best - wanted) < 1e-8
+    normal = np.linalg.solve(matrix.T @ matrix + 1e-13 * np.eye(14), matrix.T @ wanted)
+    assert np.linalg.norm(matrix @ normal - wanted) > 10 * reached
+
+
+def test_a_curved_valley():
+    """Rosenbrock's function: whole steps would not do, and the value never rises."""
+
+    def rows(x):
+        return jnp.stack([10 * (x[1] - x[0] ** 2), 1 - x[0]])
+
+    values = []
+    start = jnp.array([-1.2, 1.0])
+    rule = gn.Rule(progress=0.0)
+    for steps in range(1, 40):
+        state = gn.minimise(rows, start, steps, rule)
+        values.append(float(state.value))
+    assert all(b <= a for a, b in pairwise(values))
+    np.testing.assert_allclose(state.theta, [1.0, 1.0], atol=1e-6)
+
+
+def test_no_lower_point_is_a_failure_that_moves_nothing():
+    """Rows that are not finite anywhere but at the start."""
+    start = jnp.array([2.0])
+
+    def value(x):
+        return jnp.where(x[0] == 2.0, 1.0, jnp.nan)
+
+    def linearise(x):
+        return jnp.ones(1), jnp.ones((1, 1))
+
+    rule = gn.Rule()
+    state = gn.renewed(value, gn.blank(start, rule))
+    after = jax.jit(lambda s: gn.step(linearise, value, s, rule))(state)
+    assert bool(after.failed)
+    np.testing.assert_array_equal(after.theta, start)
+    assert float(gn.forgotten(after, rule).damping) > rule.damping
+
+
+def test_stiff_parameters_move_little():
+    rng = np.random.default_rng(3)
+    matrix, wanted = jnp.asarray(rng.normal(size=(8, 3))), jnp.asarray(rng.normal(size=8))
+
+    def linearise(x):
+        return matrix @ x - wanted, matrix
+
+    def value(x):
+        return jnp.sum((matrix @ x - wanted) ** 2)
+
+    rule = gn.Rule(stiffness=1e3)
+    state = gn.renewed(value, gn.blank(jnp.zeros(3), rule))
+    free = gn.step(linearise, value, state, rule)
+    held = gn.step(linearise, value, state, rule, np.array([True, False, True]))
+    np.testing.assert_allclose(free.theta, np.linalg.lstsq(matrix, wanted)[0], rtol=1e-6)
+    assert abs(held.theta[1]) < 1e-5 < abs(free.theta[1])
+    best = np.linalg.lstsq(matrix[:, [0, 2]], wanted)[0]
+    np.testing.assert_allclose(held.theta[jnp.array([0, 2])], best, rtol=1e-4)
+
+
+def network(config, problem=None):
+    problem = problem or Heat()
+    return config.build(inputs_of(problem, anatomy(problem), exact=True), jax.random.key(0))
+
+
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_a_gain_makes_the_network_nearly_linear(blocks):
+    """Twice the change of those parameters changes the output twice as much, with a gain."""
+    x = jnp.asarray(np.random.default_rng(0).uniform(size=(20, 2)))
+    curved = {}
+    for gain in (0.0, 50.0):
+        theta, assemble = flatten(network(replace(KERNELS, gain=gain, blocks=blocks, width=3)))
+        free = nearly_linear(assemble, theta)
+        change = jnp.asarray(np.where(free, np.random.default_rng(1).normal(size=theta.size), 0.0))
+        change = change * (0.3 / (gain or 1.0))
+        at = [assemble(theta + k * change)(x) for k in range(3)]
+        linear = jnp.linalg.norm(at[1] - at[0])
+        curved[gain] = float(jnp.linalg.norm(at[2] - 2 * at[1] + at[0]) / linear)
+    assert curved[50.0] < 0.01 < 0.1 < curved[0.0]
+
+
+def test_the_nearly_linear_parameters_are_those_within_the_last_tanh():
+    model = network(KERNELS)
+    theta, assemble = flatten(model)
+    free = nearly_linear(assemble, theta)
+    assert free.sum() == 48 + (4 + 1)  # coefficients, and the last layer of the deep branch
+    marked = assemble(jnp.asarray(free, float))
+    assert bool(jnp.all(marked.blocks[0].rbf.coefficients == 1))
+    assert float(marked.blocks[0].alpha.z) == float(marked.head.layers[-1].bias[0]) == 0
+    assert theta.size == KERNELS.count(inputs_of(Heat(), anatomy(Heat()), exact=True))
+    without = flatten({"w": jnp.ones(3)})
+    assert nearly_linear(without[1], without[0]).all(), "a model that does not say"
+
+
+def test_kernels_by_their_spacing():
+    """Along time as wide as asked, along a periodic coordinate by the angle between centres."""
+    problem = hp.problems.KortewegDeVries()
+    rbf = network(replace(KERNELS, centers=60), problem).blocks[0].rbf
+    widths = np.asarray(rbf.distance.array.widths(3))
+    np.testing.assert_allclose(widths[:, 0], 2.0)
+    np.testing.assert_allclose(widths[:, 1:], 2.5 * 2 * np.pi * 4 / 60)
+    x = np.sort(np.arctan2(*np.asarray(rbf.centers.array)[:, :0:-1].T))
+    assert np.diff(x).max() < 3 * 2 * np.pi / 60, "evenly spaced along each coordinate alone"
+    steady = spaced_widths(np.array([2.0, 2.0, 2.0]), 64, 3.0)
+    np.testing.assert_allclose(steady, 1.5)
+
+
+def test_a_steady_problem_is_solved_in_a_few_steps():
+    settings = {k: v for k, v in SETTINGS.items() if k != "train.initial_points"}
+    settings |= {"model.centers": 160, "train.points": 400, "train.boundary_points": 80}
+    solution = hp.solve(hp.problems.Poisson2D(), settings=settings, progress=False)
+    assert solution.result["status"] == "converged"
+    assert solution.result["steps"] <= 5
+    assert solution.result["rel_l2"]["u"] < 1e-3
+
+
+def test_a_march_resumes_to_the_same_bits(tmp_path):
+    """Stopped in the second window, resumed: everything after it is the same."""
+    settings = {**SETTINGS, "train.windows": 3}
+    whole = hp.solve(Heat(), settings=settings, progress=False)
+    assert whole.result["status"] == "converged"
+    assert whole.result["rel_l2"]["u"] < 1e-4
+    stop = loop.Trainer._should_stop
+
+    def early(self, stage):
+        stop(self, stage)
+        if self.progress.window == 1:
+            self._finish("interrupted", "stopped by the test")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop.Trainer, "_should_stop", early)
+        part = hp.solve(Heat(), settings=settings, progress=False, out=tmp_path / "run")
+    assert part.result["status"] == "interrupted"
+    again = hp.resume(tmp_path / "run", progress=False)
+    assert again.result["status"] == "converged"
+    assert again.result["steps"] == whole.result["steps"]
+    for a, b in zip(jax.tree.leaves(whole.model), jax.tree.leaves(again.model), strict=True):
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+def test_new_points_begin_where_a_round_has_converged():
+    settings = {
+        **SETTINGS,
+        "train.gn_rounds": 2,
+        "train.pool": 2,
+        "train.stages": ("gauss-newton:30",),
+    }
+    result = hp.solve(Heat(), settings=settings, progress=False).result
+    once = hp.solve(Heat(), settings={**settings, "train.gn_rounds": 1}, progress=False).result
+    assert result["status"] == once["status"] == "converged"
+    assert once["steps"] < result["steps"] < 30
+
+
+def test_another_stage_goes_on_where_gauss_newton_has_converged():
+    settings = {**SETTINGS, "train.stages": ("gauss-newton:12", "ssbroyden:5")}
+    result = hp.solve(Heat(), settings=settings, progress=False).result
+    assert result["status"] == "completed"
+    assert result["steps"] < 12 + 5
