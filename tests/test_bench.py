@@ -31,6 +31,7 @@ from hyrespinn.experiments.bench_table import (
     summary_grid,
     time_grid,
 )
+from hyrespinn.experiments.presets import configure
 from hyrespinn.experiments.run_directory import RunDirectory
 from hyrespinn.files import write_json
 from hyrespinn.training.interrupt import Interrupt
@@ -525,3 +526,14 @@ def test_two_cells_at_once(tmp_path):
 def test_more_jobs_than_cores_are_refused(solver, tmp_path):
     with pytest.raises(UserError, match="number of jobs"):
         bench(BenchRequest(["heat-1d"], ["pinn"], jobs=1000), tmp_path, lambda line: None)
+
+
+def test_a_setting_that_came_later_leaves_old_results_valid():
+    """At its default it means what its absence meant; otherwise it counts."""
+    config = json.loads(json.dumps(configure(hp.problems.Heat1D()).to_json()))
+    old = {**config, "model_config": {**config["model_config"]}, "train": {**config["train"]}}
+    del old["model_config"]["gain"], old["train"]["gn_damping"]
+    assert digest(old) == digest(config)
+    for section, key in (("model_config", "gain"), ("train", "gn_damping"), ("train", "points")):
+        changed = {**config, section: {**config[section], key: 3}}
+        assert digest(changed) != digest(config), key

@@ -107,7 +107,9 @@ def fitted_training(train: TrainConfig, traits: Traits, centers: int, effort: fl
 
     Otherwise Gauss–Newton, on some two and a half times as many points as there are centres; what
     it solves for is overdetermined then. The points are evenly spread: there is one round of them.
-    In space there are more of them, and of those on the boundary, which also count for more. Where the boundary or the initial time is a surface, it gets four times the points of a line.
+    In space there are more of them, and of those on the boundary, which also count for more.
+
+    Where the boundary or the initial time is a surface, it gets four times the points of a line.
     """
     if traits.dimension > 2:
         train = replace(
