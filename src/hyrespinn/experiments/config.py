@@ -16,7 +16,7 @@ from ..problems.problem import Problem
 from ..solution import problem_spec
 from ..training.windows import WindowStart
 
-OPTIMISERS = ("adam", "soap", "lbfgs", "bfgs", "ssbfgs", "ssbroyden", "lm", "gauss-newton")
+OPTIMISERS = ("adam", "soap", "lbfgs", "bfgs", "ssbfgs", "ssbroyden", "lm", "gauss-newton", "gauss-newton-cg")
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,9 @@ class TrainConfig:
     gn_damping: float = later(1e-12)
     gn_rounds: int = later(1)
     gn_round_steps: int = later(20)
+    cg_tolerance: float = later(0.03)
+    cg_iterations: int = later(300)
+    cg_target: float = later(1e-20)
     ssbroyden_steps: int = 6000
     round_steps: int = 200
     round_growth: float = 0.0
@@ -65,6 +68,8 @@ class TrainConfig:
     window_start: WindowStart = "new"
     window_taper: float = 0.0
     window_tolerance: float = 0.0
+    window_growth: float = later(0.0)
+    lattice: tuple[int, ...] = later(())
     last_layer: Literal["none", "initial", "equation"] = "none"
     levels: Literal["together", "in turn"] = "together"
     exact: bool = True
@@ -81,12 +86,12 @@ class TrainConfig:
                     "point (a mean over none is not a number)."
                 )
         counts = ("adam_steps", "ssbroyden_steps", "patience", "adam_warmup")
-        for name in (*counts, "window_tolerance", "round_growth"):
+        for name in (*counts, "window_tolerance", "window_growth", "round_growth"):
             if getattr(self, name) < 0:
                 raise UserError(f"train.{name} cannot be negative, and is {getattr(self, name)}.")
         for name in (
             "round_steps", "pool", "adam_decay_steps", "balance_every", "lbfgs_memory",
-            "lm_round_steps", "lm_sketch", "gn_rounds", "gn_round_steps",
+            "lm_round_steps", "lm_sketch", "gn_rounds", "gn_round_steps", "cg_iterations",
         ):  # fmt: skip
             if getattr(self, name) < 1:
                 raise UserError(f"train.{name} must be at least 1, not {getattr(self, name)}.")
@@ -238,13 +243,15 @@ def _read(key: str, value: Any, hint: Any) -> Any:
         several = value.split(",") if isinstance(value, str) else value
         return tuple(str(item).strip() for item in several if str(item).strip())
     read = _read_list(key, value) if isinstance(value, str) else value
-    return _numbers(key, read) if typing.get_origin(hint) is tuple else read
+    if typing.get_origin(hint) is not tuple:
+        return read
+    return _numbers(key, read, typing.get_args(hint)[0])
 
 
-def _numbers(key: str, value: Any) -> tuple[float, ...]:
+def _numbers(key: str, value: Any, hint: type) -> tuple[Any, ...]:
     """One number, or several, as a tuple."""
     several = value if isinstance(value, list | tuple) else [value]
-    return tuple(_read_number(key, number, float) for number in several)
+    return tuple(_read_number(key, number, hint) for number in several)
 
 
 def _read_list(key: str, text: str) -> Any:

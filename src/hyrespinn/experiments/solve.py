@@ -17,6 +17,7 @@ from jax import Array
 
 from ..errors import UserError
 from ..files import write_json
+from ..geometry.lattice import Lattice
 from ..geometry.sampling import sampler_named
 from ..losses.balance import Balance
 from ..losses.causal import Causality
@@ -221,7 +222,8 @@ class Session:
             )
         return FixedWindows(
             stretches(
-                time, train.windows, train.window_ends, train.window_overshoot, train.window_taper
+                time, train.windows, train.window_ends, train.window_overshoot, train.window_taper,
+                train.window_growth,
             )
         )
 
@@ -242,6 +244,7 @@ class Session:
 
     def _objective(self, assemble: Callable[[Array], Any]) -> Objective:
         train = self.config.train
+        lattice = self._lattice()
         return Objective(
             self.config.problem,
             self.found,
@@ -254,7 +257,22 @@ class Session:
             exact=train.exact,
             balance=Balance(train.balance, train.balance_momentum),
             causality=Causality(train.causal_chunks, train.causal_tolerances),
+            lattice=lattice,
         )
+
+    def _lattice(self) -> Lattice | None:
+        """The lattice of the points, where there is one."""
+        problem, train = self.config.problem, self.config.train
+        if not train.lattice:
+            return None
+        for name in ("causal_chunks", "window_tolerance"):
+            if getattr(train, name):
+                raise UserError(
+                    f"train.{name} needs points that are drawn anew; leave it, or leave "
+                    "train.lattice, whose points are always the same."
+                )
+        periodic = inputs_of(problem, self.found, train.exact).periodic
+        return Lattice(problem.domain, train.lattice, periodic)
 
     def _check_start(self, objective: Objective, theta: Array, key: Array) -> None:
         """The residual of the initial guess must be finite, or nothing can be trained."""

@@ -8,8 +8,9 @@ from typing import Any
 
 from ..errors import UserError
 from ..losses.adaptive import Adaptivity
-from ..optim import gauss_newton
+from ..optim import gauss_newton, gauss_newton_cg
 from ..optim.levenberg_marquardt import Rule
+from ..training.gauss_newton_cg_stage import GaussNewtonCgStage
 from ..training.gauss_newton_stage import GaussNewtonStage
 from ..training.lm_stage import LmStage
 from ..training.stages import AdamStage, LbfgsStage, QuasiNewtonStage, Stage
@@ -90,6 +91,13 @@ def _gauss_newton(train: TrainConfig, steps: int, part: int | None) -> Stage:
     )
 
 
+def _gauss_newton_cg(train: TrainConfig, steps: int, part: int | None) -> Stage:
+    # All steps at once: the preconditioner of the first serves them all.
+    rounds = _rounds(train, steps, part) | {"chunk": steps, "round_steps": steps}
+    rule = gauss_newton_cg.Rule(train.cg_tolerance, train.cg_iterations, target=train.cg_target)
+    return GaussNewtonCgStage(**rounds, rule=rule)
+
+
 STAGES: dict[str, Callable[[TrainConfig, int, int | None], Stage]] = {
     "adam": partial(_first_order, "adam"),
     "soap": partial(_first_order, "soap"),
@@ -99,5 +107,6 @@ STAGES: dict[str, Callable[[TrainConfig, int, int | None], Stage]] = {
     "ssbroyden": partial(_dense, "ssbroyden"),
     "lm": _lm,
     "gauss-newton": _gauss_newton,
+    "gauss-newton-cg": _gauss_newton_cg,
 }
 """A stage for every optimiser by its name."""

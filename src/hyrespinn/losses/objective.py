@@ -12,6 +12,8 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
+from ..derivatives import MultiIndex
+from ..geometry.lattice import Lattice
 from ..geometry.sampling import PoissonDisk
 from ..nn.window import InWindow
 from ..problems.ansatz import build_ansatz
@@ -22,7 +24,7 @@ from .balance import Balance
 from .blocks import blockwise_value_and_grad
 from .causal import Causality
 from .context import Context, Window
-from .terms import Counts, Samples, Series, Term, TermBuilder, Weights, keys_for
+from .terms import Counts, Samples, Series, Term, TermBuilder, Weights, keys_for, values_at
 
 SampleSet = dict[str, Samples]
 FIXED, ACAUSAL = Balance(), Causality()
@@ -50,20 +52,22 @@ class Objective:
         exact: bool = True,
         balance: Balance = FIXED,
         causality: Causality = ACAUSAL,
+        lattice: Lattice | None = None,
     ):
         self.problem = problem
         self.anatomy = anatomy
         self.assemble = assemble
         self.dtype = dtype
         self.ansatz, left = build_ansatz(problem, exact)
-        builder = TermBuilder(problem, anatomy, counts, weights, sampler, dtype)
+        builder = TermBuilder(problem, anatomy, counts, weights, sampler, dtype, lattice)
         self.terms: list[Term] = [builder.interior()]
         for condition in left:
             if isinstance(condition, Periodic) and embedded(condition, exact):
                 continue
             self.terms.append(builder.condition(condition, self._name(condition)))
         self.batch = batch or counts.interior
-        self.fixed = isinstance(sampler, PoissonDisk)
+        self.lattice = lattice
+        self.fixed = isinstance(sampler, PoissonDisk) or lattice is not None
         self.balancing = balance
         self.causality = causality if problem.domain.has_time else ACAUSAL
 
@@ -87,6 +91,12 @@ class Objective:
         """The objective of the first ``part`` networks of a model that is trained in turn."""
         other = copy(self)
         other.assemble = lambda theta: self.assemble(theta).upto(part)
+        return other
+
+    def of_local_part(self) -> Objective:
+        """The objective of the kernels of a network by themselves."""
+        other = copy(self)
+        other.assemble = lambda theta: self.assemble(theta).local_part()
         return other
 
     def context(self, window: Window | None = None) -> Context:
@@ -129,7 +139,7 @@ class Objective:
         """Fresh points for one step of a stochastic optimiser: ``batch`` of them in the interior."""
         samples = self._draw(key)
         interior = samples["interior"].points
-        if self.batch < interior.shape[0]:
+        if self.batch < interior.shape[0] and self.lattice is None:
             samples["interior"] = Samples(interior[: self.batch])
         return self._prepared(samples, context)
 
@@ -175,6 +185,12 @@ class Objective:
             if term.start_of == field:
                 return self._begin(term, samples, context.window)
         return jnp.zeros_like(samples.points[:, 0])
+
+    def lattice_values(self, solution: Series, samples: SampleSet) -> dict[MultiIndex, Array]:
+        """The derivatives that the equation reads, ``(points, fields)``, on the points' lattice."""
+        assert self.lattice is not None
+        points = samples[self.terms[0].name].points
+        return values_at(solution, points, self.anatomy.requested, self.lattice.shape)
 
     def residuals(
         self, theta: Array, samples: SampleSet, context: Context | None = None

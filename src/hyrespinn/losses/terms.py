@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,7 +11,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from ..derivatives import MultiIndex, Taylor, closure, coordinates, parse
+from ..derivatives import MultiIndex, closure, coordinates, parse
+from ..geometry.lattice import Lattice
 from ..geometry.patch import draw as draw_points
 from ..geometry.sampling import Sampler
 from ..problems.conditions import (
@@ -33,6 +35,7 @@ from ..problems.problem import (
     principal_part,
     requested_derivatives,
     residuals_at,
+    residuals_of,
 )
 
 
@@ -90,7 +93,11 @@ class Weights:
 
 @dataclass(frozen=True)
 class TermBuilder:
-    """Makes the terms of a problem, given how to sample it."""
+    """Makes the terms of a problem, given how to sample it.
+
+    With a lattice the equation and the initial conditions have its points, and a solution is
+    evaluated on all of them as on a grid.
+    """
 
     problem: Problem
     anatomy: Anatomy
@@ -98,8 +105,11 @@ class TermBuilder:
     weights: Weights
     sampler: Sampler
     dtype: Any
+    lattice: Lattice | None = None
 
     def interior(self) -> Term:
+        if self.lattice is not None:
+            return self._interior_lattice(self.lattice)
         domain, count = self.problem.domain, self.counts.interior
         principal = principal_part(self.problem, self.anatomy)
 
@@ -108,6 +118,26 @@ class TermBuilder:
 
         def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
             return residuals_at(self.problem, solution, self.anatomy, principal, samples.points)
+
+        return self._equation(draw, residuals)
+
+    def _interior_lattice(self, lattice: Lattice) -> Term:
+        points = lattice.points()
+
+        def draw(key: Array) -> Samples:
+            return Samples(jnp.asarray(points, self.dtype))
+
+        def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
+            values = values_at(solution, samples.points, self.anatomy.requested, lattice.shape)
+            return residuals_of(self.problem, values, samples.points)
+
+        return self._equation(draw, residuals)
+
+    def _equation(
+        self,
+        draw: Callable[[Array], Samples],
+        residuals: Callable[[Series, Samples], dict[str, Array]],
+    ) -> Term:
 
         names = self.anatomy.residual_names
         return Term("interior", self.weights.residual, draw, residuals, names)
@@ -134,9 +164,6 @@ class TermBuilder:
     def _weight(self, condition: Any, default: float) -> float:
         return default if condition.weight is None else float(condition.weight)
 
-    def _values(self, solution: Series, points: Array, indices: list[MultiIndex]) -> Taylor:
-        return solution(coordinates(points, closure(indices, self.problem.domain.dimension)))
-
     def _column(self, condition: Any) -> int:
         return self.problem.fields.index(field_of(self.problem, condition))
 
@@ -161,8 +188,12 @@ class TermBuilder:
         zero = (0,) * domain.dimension
         index = parse(condition.derivative, domain.coordinates) if condition.derivative else zero
 
+        lattice = self.lattice
+        grid = () if lattice is None else lattice.space
+        points = None if lattice is None else lattice.start()
+
         def observe(solution: Series, samples: Samples) -> Array:
-            return self._values(solution, samples.points, [index])[index][:, i]
+            return values_at(solution, samples.points, [index], grid)[index][:, i]
 
         def given(samples: Samples) -> Array:
             point = Point(samples.points, domain.coordinates)
@@ -173,6 +204,8 @@ class TermBuilder:
             return {name: observe(solution, samples) - data}
 
         def draw(key: Array) -> Samples:
+            if points is not None:
+                return Samples(jnp.asarray(points, self.dtype))
             return Samples(domain.initial(key, self.counts.initial, self.sampler, self.dtype))
 
         weight = self._weight(condition, self.weights.initial)
@@ -196,7 +229,7 @@ class TermBuilder:
         axes = [domain.coordinates.index(c) for c in domain.space]
 
         def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
-            series = self._values(solution, samples.points, units)
+            series = values_at(solution, samples.points, units)
             normals = samples.normals
             assert normals is not None
             slope = sum(
@@ -216,7 +249,7 @@ class TermBuilder:
         used, names = requested_derivatives(self.problem, condition.residual, name, normals=True)
 
         def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
-            series = self._values(solution, samples.points, list(used))
+            series = values_at(solution, samples.points, list(used))
             fields = fields_of(series, self.problem.fields, domain.coordinates, domain.space)
             point = Point(samples.points, domain.coordinates, samples.normals)
             return named_residuals(
@@ -237,8 +270,8 @@ class TermBuilder:
         lower, upper = domain.bounds[axis]
 
         def residuals(solution: Series, samples: Samples) -> dict[str, Array]:
-            left = self._values(solution, samples.points, indices)
-            right = self._values(solution, samples.points.at[:, axis].set(upper), indices)
+            left = values_at(solution, samples.points, indices)
+            right = values_at(solution, samples.points.at[:, axis].set(upper), indices)
             jumps = [(right[i] - left[i]).reshape(-1) for i in indices]
             return {name: jnp.concatenate(jumps)}
 
@@ -266,3 +299,17 @@ class TermBuilder:
 def keys_for(key: Array, terms: list[Term]) -> dict[str, Array]:
     """A key for each term."""
     return {term.name: jax.random.fold_in(key, i) for i, term in enumerate(terms)}
+
+
+def values_at(
+    solution: Series,
+    points: Array,
+    indices: Sequence[MultiIndex],
+    grid: tuple[int, ...] = (),
+) -> dict[MultiIndex, Array]:
+    """Derivatives ``(points, fields)``; those of all points of a grid together, as on a grid."""
+    count, dimension = points.shape
+    if math.prod(grid) == count and grid:
+        points = points.reshape(*grid, dimension)
+    series = solution(coordinates(points, closure(indices, dimension)))
+    return {index: series[index].reshape(count, -1) for index in indices}

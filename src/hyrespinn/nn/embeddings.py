@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
@@ -37,6 +38,12 @@ class Embedding(eqx.Module):
     @property
     def size(self) -> int:
         return sum(2 * self.harmonics if p else 1 for p in self.periodic)
+
+    def columns(self) -> tuple[tuple[int, int], ...]:
+        """Where the features of each coordinate begin and end."""
+        sizes = [2 * self.harmonics if p else 1 for p in self.periodic]
+        ends = np.cumsum([0, *sizes]).tolist()
+        return tuple(pairwise(ends))
 
     def widths(self, along: Sequence[float]) -> np.ndarray:
         """A width for every feature, given one for each scaled coordinate (an angle, if periodic).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,9 +22,21 @@ from .features import FourierBranch
 from .gates import GATES
 from .inputs import Inputs
 from .kernels import kernel_named
+from .lattice import LatticeRBF, lattice_axes
 from .mlp import DNN_COUNTS, DNNS, MLP, Zero, mlp_count
 from .rbf import RBF, rbf_count
 from .settings import Knob, Settings, apart, at_least, check_shared, later
+
+
+class LocalPart(eqx.Module):
+    """Kernels by themselves, and a matrix that makes fields of their features."""
+
+    embedding: Embedding
+    rbf: Any
+    matrix: Array
+
+    def __call__(self, x: Any) -> Any:
+        return self.rbf(self.embedding(x)) @ self.matrix
 
 
 class HyResPINN(eqx.Module):
@@ -71,11 +84,23 @@ class HyResPINN(eqx.Module):
         """
         last = self.blocks[-1]
         arrays: list[Any] = []
-        if isinstance(last.rbf, RBF):
+        if isinstance(last.rbf, RBF | LatticeRBF):
             arrays.append(last.rbf.coefficients)
         if not isinstance(last.dnn, Zero):
             arrays += last.dnn.last_layer()
         return tuple(arrays)
+
+    def lattice(self) -> LatticeRBF | None:
+        """The kernels on a lattice in whose coefficients the output is nearly linear, if any."""
+        block, *inner = self.blocks
+        linear = not inner and len(self.head.layers) == 1
+        return block.rbf if isinstance(block.rbf, LatticeRBF) and linear else None
+
+    def local_part(self) -> LocalPart:
+        """What the kernels of block 1 add to the output while what enters the tanh is small."""
+        block = self.blocks[0]
+        matrix = block.alpha() * block.beta() * self.head.layers[-1].weight
+        return LocalPart(self.embedding, block.rbf, matrix)
 
 
 @dataclass(frozen=True)
@@ -92,6 +117,10 @@ class HyResPINNConfig(Settings):
     another. With a ``gain`` the head starts with orthogonal weights of that size, and what enters a
     block's tanh starts so many times smaller: the network is then nearly linear in the coefficients
     of its kernels.
+
+    ``lattice`` is the number of kernels of block 1 along each coordinate, in place of ``centers``
+    scattered ones: Gaussians that stay as they are, with the widths of ``overlap`` and
+    ``time_width``.
     """
 
     blocks: int = 1
@@ -109,6 +138,7 @@ class HyResPINNConfig(Settings):
     overlap: float = later(0.0)
     time_width: float = later(0.0)
     time_levels: float = later(6.0)
+    lattice: tuple[int, ...] = later(())
     train_centers: bool = True
     train_shapes: bool = later(True)
     gain: float = later(0.0)
@@ -117,6 +147,9 @@ class HyResPINNConfig(Settings):
     phi_alpha: float = 0.5
     phi_beta: float = 0.01
     lambda_g: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lattice", tuple(self.lattice))  # a list, if it comes from JSON
 
     @property
     def factorised(self) -> bool:
@@ -136,10 +169,36 @@ class HyResPINNConfig(Settings):
             self, 0, "depth", "deep", "head_depth", "lambda_g", "overlap", "time_width", "gain"
         )
         at_least(self, 1, "time_levels")
+        if self.lattice:
+            self._check_lattice()
         if not 0 <= self.width_quantile <= 1:
             raise UserError(f"model.width_quantile is between 0 and 1, not {self.width_quantile}.")
         if not self.width_factor > 0:
             raise UserError(f"model.width_factor must be positive, not {self.width_factor}.")
+
+    def _check_lattice(self) -> None:
+        if not all(isinstance(n, int) and n > 0 for n in self.lattice):
+            raise UserError(
+                "model.lattice is a whole number of kernels for each coordinate, such as [6, 256], "
+                f"not {list(self.lattice)}."
+            )
+        wanted = {"kernel": "gaussian", "distance": "diagonal", "branches": ("hybrid", "rbf")}
+        wanted |= {"train_centers": False, "train_shapes": False}
+        for name, values in wanted.items():
+            if getattr(self, name) not in (values if isinstance(values, tuple) else (values,)):
+                raise UserError(
+                    f"model.{name} is {getattr(self, name)!r}; kernels on a lattice are products of "
+                    "Gaussians along the coordinates that stay as they are. Set model.kernel="
+                    "gaussian, model.distance=diagonal, model.train_centers=false and "
+                    "model.train_shapes=false, or leave model.lattice."
+                )
+        if not self.overlap:
+            raise UserError("Kernels on a lattice need a width: set model.overlap, such as 2.")
+
+    @property
+    def kernels(self) -> int:
+        """The number of kernels in block 1."""
+        return math.prod(self.lattice) if self.lattice else self.centers
 
     def build(self, inputs: Inputs, key: Array) -> HyResPINN:
         """A freshly initialised network for a problem with these inputs."""
@@ -155,10 +214,7 @@ class HyResPINNConfig(Settings):
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
         # Along each coordinate alone, too, the points of a Sobol sequence are evenly spaced, which
         # matters where kernels are much longer along one than along another.
-        place = inputs.cover if self.overlap else inputs.spread
-        first = embedding(jnp.asarray(place(self.centers, rng)))
-        widths = self._first_widths(embedding, inputs)
-        blocks = [self._block(np.asarray(first), block_keys[0], self.features, widths)]
+        blocks = [self._first_block(embedding, inputs, block_keys[0], rng)]
         # The clusters of the features that enter a block are its centres (decision D12).
         entering = hidden = None
         for block_key in block_keys[1:]:
@@ -169,6 +225,30 @@ class HyResPINNConfig(Settings):
             centers = initialise.k_means(np.asarray(hidden), self.centers, rng)
             blocks.append(self._block(centers, block_key))
         return HyResPINN(embedding, lift, blocks, head, self.lambda_g)
+
+    def _first_block(
+        self, embedding: Embedding, inputs: Inputs, key: Array, rng: np.random.Generator
+    ) -> HybridBlock:
+        if self.lattice:
+            rbf = self._lattice_rbf(embedding, inputs)
+            return self._joined(rbf, self._branch(embedding.size, key, self.features))
+        place = inputs.cover if self.overlap else inputs.spread
+        first = embedding(jnp.asarray(place(self.centers, rng)))
+        widths = self._first_widths(embedding, inputs)
+        return self._block(np.asarray(first), key, self.features, widths)
+
+    def _lattice_rbf(self, embedding: Embedding, inputs: Inputs) -> LatticeRBF:
+        if len(self.lattice) != len(inputs.bounds):
+            raise UserError(
+                f"model.lattice has {len(self.lattice)} numbers, and the problem "
+                f"{len(inputs.bounds)} coordinates, time among them; give one for each."
+            )
+        axes = lattice_axes(inputs.bounds, inputs.periodic, self.lattice, inputs.has_time)
+        spacings = embedding.extents() / np.asarray(self.lattice)
+        along = (self.overlap * spacings).tolist()
+        if inputs.has_time and self.time_width:
+            along[0] = self.time_width
+        return LatticeRBF(axes, embedding, along, self.width)
 
     def _first_widths(self, embedding: Embedding, inputs: Inputs) -> np.ndarray | None:
         """The widths of the kernels of block 1 along the embedded coordinates, by the spacing."""
@@ -189,7 +269,6 @@ class HyResPINNConfig(Settings):
         rbf_key, dnn_key = jax.random.split(key)
         size = centers.shape[1]
         rbf: Any = Zero()
-        dnn: Any = Zero()
         if self.branches != "dnn":
             if widths is None:
                 widths = initialise.quantile_widths(centers, self.width_quantile, self.width_factor)
@@ -198,19 +277,27 @@ class HyResPINNConfig(Settings):
                 jnp.asarray(centers), distance, self.width, self.kernel, rbf_key,
                 self.train_centers, self.train_shapes,
             )  # fmt: skip
-            if self.gain:
-                rbf = eqx.tree_at(lambda r: r.coefficients, rbf, rbf.coefficients / self.gain)
-        if self.branches != "rbf":
-            dnn = self._deep(size, dnn_key, fourier)
+        return self._joined(rbf, self._branch(size, dnn_key, fourier))
+
+    def _joined(self, rbf: Any, dnn: Any) -> HybridBlock:
+        """Both branches, the kernels' coefficients as small as the gain asks for."""
+        if self.gain and not isinstance(rbf, Zero):
+            rbf = eqx.tree_at(lambda r: r.coefficients, rbf, rbf.coefficients / self.gain)
         gate = GATES[self.gate]
         return HybridBlock(rbf, dnn, gate(self.phi_alpha, self.tau), gate(self.phi_beta, self.tau))
+
+    def _branch(self, size: int, key: Array, fourier: int) -> Any:
+        return Zero() if self.branches == "rbf" else self._deep(size, key, fourier)
 
     def _deep(self, size: int, key: Array, fourier: int) -> Any:
         sizes = fourier or size, self.width, self.deep or self.width, self.depth
         dnn = DNNS[self.dnn](*sizes, key, self.activation, layer=self.layer)
         if self.gain:
-            last = dnn.last_layer()
-            dnn = eqx.tree_at(lambda d: d.last_layer(), dnn, tuple(a / self.gain for a in last))
+            # Next to a lattice the deep branch begins with nothing, as the kernels do: a few levels
+            # of time could not undo what it does along time at random.
+            share = 0.0 if self.lattice else 1 / self.gain
+            last = tuple(a * share for a in dnn.last_layer())
+            dnn = eqx.tree_at(lambda d: d.last_layer(), dnn, last)
         return FourierBranch(self.fourier_layer(size, apart(key)), dnn) if fourier else dnn
 
     def count(self, inputs: Inputs) -> int:
@@ -219,23 +306,25 @@ class HyResPINNConfig(Settings):
         lift = dense_count(size, self.width)
         head = mlp_count(self.width, inputs.outputs, self.width, self.head_depth)
         frequencies = self.fourier_count(inputs) if self.branches != "rbf" else 0
-        first, later = self._block_count(size, self.features), self._block_count(self.width)
+        first = self._block_count(size, self.kernels, self.features)
+        later = self._block_count(self.width, self.centers)
         return lift + frequencies + first + (self.blocks - 1) * later + head
 
-    def _block_count(self, size: int, fourier: int = 0) -> int:
+    def _block_count(self, size: int, centers: int, fourier: int = 0) -> int:
         total, width = 2, self.width  # the two gates
         if self.branches != "dnn":
             distance = DISTANCES[self.distance]
             total += rbf_count(
-                size, width, self.centers, distance, self.train_centers, self.train_shapes
+                size, width, centers, distance, self.train_centers, self.train_shapes
             )
         if self.branches != "rbf":
             total += DNN_COUNTS[self.dnn](fourier or size, width, self.deep or width, self.depth)
         return total
 
     def knob(self, inputs: Inputs) -> Knob | None:
-        """The number of centres, where there are any."""
-        return Knob("centers", self.centers) if self.branches != "dnn" else None
+        """The number of centres, where there are any that are scattered."""
+        scattered = self.branches != "dnn" and not self.lattice
+        return Knob("centers", self.centers) if scattered else None
 
 
 def _scaled(layer: Dense, factor: float) -> Dense:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from ..errors import UserError
 
@@ -47,6 +47,13 @@ def nearly_linear(
     for array in arrays():
         found[np.ravel(array).astype(int)] = True
     return found
+
+
+def lattice_places(
+    assemble: Callable[[Array], Any], theta: Float[Array, " n"]
+) -> Int[np.ndarray, "kernels outputs"]:
+    """Where the coefficients of kernels on a lattice are, as the model's ``lattice()`` says."""
+    return np.asarray(_numbered(assemble, theta).lattice().coefficients).astype(int)
 
 
 def _numbered(assemble: Callable[[Array], Any], theta: Array) -> Any:

@@ -132,6 +132,7 @@ def stretches(
     ends: Sequence[float] | None = None,
     overshoot: float = 0.0,
     taper: float = 0.0,
+    growth: float = 0.0,
 ) -> tuple[Stretch, ...]:
     """``count`` equal windows over ``time``, or windows with these ``ends``.
 
@@ -139,6 +140,10 @@ def stretches(
     past the end of time. An error spoils all the time after it: with a ``taper`` of 1 windows get
     steps in proportion to the time that is still to come. With 0 all get the same, and with -1 the
     late ones get as much more as the early ones get with 1; the mean is always 1.
+
+    With a ``growth`` the first windows are shorter, for what changes fast at first: a window at time
+    ``t`` lasts ``growth · t`` longer than the very first, a twentieth of the equal ones, until it is
+    one of them.
 
     >>> [(s.start, s.effort) for s in stretches((0.0, 2.0), 2, taper=0.75)]
     [(0.0, 1.25), (1.0, 0.75)]
@@ -150,7 +155,7 @@ def stretches(
         raise UserError(f"train.window_overshoot cannot be negative, and is {overshoot}.")
     if not -1 <= taper <= 1:
         raise UserError(f"train.window_taper is between -1 and 1, not {taper}.")
-    edges = [begin + (end - begin) * k / count for k in range(1, count)] + [end]
+    edges = [begin + t for t in _edges(end - begin, count, growth)] + [end]
     if ends is not None:
         edges = [float(e) for e in ends]
         if count not in (1, len(edges)):
@@ -169,3 +174,26 @@ def stretches(
         Stretch(a, b, min((b - a) * (1 + overshoot), end - a), 1 + taper * (rest / mean - 1))
         for a, b, rest in zip(starts, edges, to_come, strict=True)
     )
+
+
+SHORTEST = 1 / 20
+"""The first of growing windows, in units of the equal ones."""
+
+
+def _edges(duration: float, count: int, growth: float) -> list[float]:
+    """Where windows end but for the last, ``count`` equal ones or such as grow to that length.
+
+    >>> [round(t, 3) for t in _edges(1.0, 4, 0.0)]
+    [0.25, 0.5, 0.75]
+    >>> [round(t, 3) for t in _edges(1.0, 2, 1.0)]
+    [0.025, 0.075, 0.175, 0.375, 0.688]
+    """
+    longest = duration / count
+    if not growth:
+        return [k * longest for k in range(1, count)]
+    edges, last = list[float](), 0.0
+    while (length := SHORTEST * longest + growth * last) < longest and last + length < duration:
+        last += length
+        edges.append(last)
+    rest = max(1, round((duration - last) / longest))
+    return [*edges, *(last + (duration - last) * k / rest for k in range(1, rest))]

@@ -1,0 +1,121 @@
+"""Gauss–Newton without a matrix, for networks with tens of thousands of parameters.
+
+Each step solves ``min ‖r + J P z‖`` for ``δ = P z`` by conjugate gradients, which need nothing but
+products with ``J`` and ``Jᵀ``. What makes them few is the preconditioner ``P``: for columns of
+``J P`` that are nearly orthonormal some tens of them do, however many parameters there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float
+
+from .conjugate_gradients import Product, least_squares
+
+Rows = Callable[[Array], Array]
+"""Parameters to the vector whose squared norm is the loss."""
+
+
+class Preconditioner(NamedTuple):
+    """``P`` and its transpose."""
+
+    times: Product
+    transposed: Product
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How far conjugate gradients go (see :func:`least_squares`), and when the search ends.
+
+    A step is tried with the lengths ``shares``, until one gives a lower loss. The search ends where
+    none does, where the linear model promises a decrease of less than the share ``progress`` of
+    the loss, or where the loss is at most ``target``, relative to that of a network that is zero.
+    """
+
+    tolerance: float = 0.03
+    iterations: int = 300
+    shares: tuple[float, ...] = (1.0, 0.5, 0.25, 0.1, 0.03)
+    progress: float = 0.5
+    target: float = 1e-20
+
+
+class GaussNewtonCgState(NamedTuple):
+    theta: Array
+    value: Array
+    steps: Array
+    evaluations: Array  # of the rows or of a product with their Jacobian
+    failed: Array  # the search has ended
+
+
+def blank(theta: Float[Array, " n"]) -> GaussNewtonCgState:
+    """The state at ``theta`` with nothing evaluated yet."""
+    zero, count = jnp.zeros((), theta.dtype), jnp.asarray(0)
+    return GaussNewtonCgState(theta, zero, count, count, jnp.asarray(False))
+
+
+def renewed(rows: Rows, state: GaussNewtonCgState) -> GaussNewtonCgState:
+    """The same point under a loss that may be new."""
+    return state._replace(
+        value=_squared(rows(state.theta)),
+        evaluations=state.evaluations + 1,
+        failed=jnp.asarray(False),
+    )
+
+
+def linear_maps(rows: Rows, theta: Float[Array, " n"]) -> tuple[Array, Product, Product]:
+    """The rows at a point, and the products with their Jacobian and with its transpose."""
+    vector, pull = jax.vjp(rows, theta)
+
+    def transposed(cotangent: Array) -> Array:
+        return pull(cotangent)[0]
+
+    # J v as the transpose of u ↦ Jᵀu: some layers have rules for reverse mode alone.
+    push = jax.linear_transpose(transposed, vector)
+    return vector, lambda tangent: push(tangent)[0], transposed
+
+
+def step(
+    rows: Rows, precondition: Preconditioner, state: GaussNewtonCgState, rule: Rule, enough: Array
+) -> GaussNewtonCgState:
+    """One linearisation and one step; ``enough`` is the loss at which the search ends."""
+    vector, times, transposed = linear_maps(rows, state.theta)
+    found = least_squares(
+        lambda z: times(precondition.times(z)),
+        lambda r: precondition.transposed(transposed(r)),
+        -vector,
+        rule.tolerance,
+        rule.iterations,
+    )
+    direction = precondition.times(found.solution)
+    shares = jnp.asarray(rule.shares, direction.dtype)
+
+    def higher(trial: tuple[Array, Array]) -> Array:
+        count, reached = trial
+        return (count < len(rule.shares)) & ~(reached < state.value)
+
+    def shorter(trial: tuple[Array, Array]) -> tuple[Array, Array]:
+        count, _ = trial
+        return count + 1, _squared(rows(state.theta + shares[count] * direction))
+
+    nothing = jnp.asarray(0), jnp.asarray(jnp.inf, state.value.dtype)
+    count, reached = jax.lax.while_loop(higher, shorter, nothing)
+    lower = reached < state.value
+    promised = state.value - _squared(found.residual)
+    theta = jnp.where(lower, state.theta + shares[count - 1] * direction, state.theta)
+    return GaussNewtonCgState(
+        theta,
+        jnp.where(lower, reached, state.value),
+        state.steps + 1,
+        state.evaluations + 2 * found.iterations + count,
+        ~lower | (promised < rule.progress * state.value) | (reached <= enough),
+    )
+
+
+def _squared(vector: Array) -> Array:
+    return jnp.vdot(vector, vector)
