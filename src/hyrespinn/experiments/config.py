@@ -16,7 +16,19 @@ from ..problems.problem import Problem
 from ..solution import problem_spec
 from ..training.windows import WindowStart
 
-OPTIMISERS = ("adam", "soap", "lbfgs", "bfgs", "ssbfgs", "ssbroyden", "lm", "gauss-newton", "gauss-newton-cg")
+OPTIMISERS = (
+    "adam", "soap", "lbfgs", "bfgs", "ssbfgs", "ssbroyden", "lm", "gauss-newton", "gauss-newton-cg",
+)  # fmt: skip
+    "adam",
+    "soap",
+    "lbfgs",
+    "bfgs",
+    "ssbfgs",
+    "ssbroyden",
+    "lm",
+    "gauss-newton",
+    "gauss-newton-cg",
+)
 
 
 @dataclass(frozen=True)
@@ -41,9 +53,10 @@ class TrainConfig:
     gn_damping: float = later(1e-12)
     gn_rounds: int = later(1)
     gn_round_steps: int = later(20)
+    gn_progress: float = later(0.5)
     cg_tolerance: float = later(0.03)
-    cg_iterations: int = later(300)
-    cg_target: float = later(1e-20)
+    cg_iterations: int = later(200)
+    cg_target: float = later(1e-18)
     ssbroyden_steps: int = 6000
     round_steps: int = 200
     round_growth: float = 0.0

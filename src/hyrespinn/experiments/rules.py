@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ..geometry import Box
 from ..nn import HyResPINNConfig
+from ..problems.conditions import Initial, Periodic, embedded
 from ..problems.problem import Problem, anatomy
 from .config import TrainConfig
 
@@ -31,28 +33,72 @@ network. The fourth order comes with growth of what is small, so that early wind
 CENTERS = 1024
 """Kernels of a network that is nearly linear in their coefficients, for an effort of one."""
 GAUSS_NEWTON_STEPS = 30
+LATTICE = {1: 1024, 2: 72, 3: 24}
+"""Kernels on a lattice along each coordinate of space, by the number of these coordinates."""
+COARSER = {3: 0.3125, 4: 0.25}
+"""Along one coordinate equations of a higher order in space have so many of them: what is short
+changes the faster, the higher the order, and short waves are damped or carried away."""
+LEVELS = 8
+LATTICE_WINDOWS = 200
+LATTICE_STEPS = 12
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What the rules look at: whether there is time, the order of the equation in space, and the
-    number of coordinates, time among them."""
+    """What the rules look at: whether there is time, the order of the equation in space, the number
+    of coordinates, time among them, and whether all of space is periodic."""
 
     time: bool
     order: int
     dimension: int
+    periodic: bool = False
 
 
 def traits_of(problem: Problem) -> Traits:
     """
     >>> import hyrespinn as hp
     >>> traits_of(hp.problems.KortewegDeVries())
-    Traits(time=True, order=3, dimension=2)
+    Traits(time=True, order=3, dimension=2, periodic=True)
     """
     time = problem.domain.has_time
     requested = anatomy(problem).requested
     order = max(sum(index[1:] if time else index) for index in requested)
-    return Traits(time, order, problem.domain.dimension)
+    return Traits(time, order, problem.domain.dimension, _is_periodic(problem))
+
+
+def _is_periodic(problem: Problem) -> bool:
+    """Whether a box in space is periodic along all of its sides, and nothing but a start is given."""
+    conditions = problem.conditions()
+    around = {c.axis for c in conditions if isinstance(c, Periodic) and embedded(c, True)}
+    return (
+        isinstance(problem.domain, Box)
+        and around == set(problem.domain.space)
+        and all(isinstance(c, Initial | Periodic) for c in conditions)
+    )
+
+
+def on_lattice(traits: Traits) -> bool:
+    """Whether a problem gets kernels on a lattice: with time, and periodic in up to three dimensions."""
+    return traits.time and traits.periodic and traits.dimension - 1 in LATTICE
+
+
+def lattice_of(traits: Traits, effort: float) -> tuple[int, ...]:
+    """The kernels along each coordinate, time first.
+
+    Up to the second order a solution may have a kink, as that of Allen and Cahn has at first: the
+    error falls with the square of the number of kernels, so that more effort goes there along a
+    line. What is smooth needs little more.
+
+    >>> lattice_of(Traits(time=True, order=4, dimension=2, periodic=True), 1.0)
+    (8, 256)
+    """
+    space = traits.dimension - 1
+    finer = effort**2 if space == 1 and traits.order < min(COARSER) else effort**0.5
+    share = 1.0
+    if space == 1 and traits.order >= min(COARSER):
+        share = COARSER.get(traits.order, COARSER[max(COARSER)])
+    along = 8 * round(finer * share * LATTICE[space] / 8)
+    return LEVELS, *(space * (along,))
 
 
 def march_of(traits: Traits) -> March | None:
@@ -79,12 +125,30 @@ def fitted_model(
 
     Otherwise many kernels stay where they are, one feature a field is made of them, and the head's
     gain makes the network nearly linear in their coefficients. Kernels are Gaussians that overlap
-    widely, along time flat over all of a window.
+    widely, along time flat over all of a window. Where space is periodic they stand on a lattice, a
+    hundred times as many.
     """
+    if on_lattice(traits):
+        return replace(
+            _linear(model, fields),
+            lattice=lattice_of(traits, effort),
+            overlap=1.3,
+            time_width=1.6,
+        )
     if not nearly_linear(traits):
         return model
     march = march_of(traits)
     factor = (march.centers if march else 1.0) * (2.0 if traits.dimension > 2 else 1.0)
+    return replace(
+        _linear(model, fields),
+        centers=round(factor * effort ** (traits.dimension - 1) * CENTERS),
+        overlap=2.1 if march else 3.0,
+        time_width=4.0 if march else 0.0,
+    )
+
+
+def _linear(model: HyResPINNConfig, fields: int) -> HyResPINNConfig:
+    """A network that is nearly linear in the coefficients of kernels that stay where they are."""
     return replace(
         model,
         width=fields,
@@ -92,9 +156,6 @@ def fitted_model(
         deep=8,
         fourier=0,
         kernel="gaussian",
-        centers=round(factor * effort ** (traits.dimension - 1) * CENTERS),
-        overlap=2.1 if march else 3.0,
-        time_width=4.0 if march else 0.0,
         train_centers=False,
         train_shapes=False,
         gain=60.0,
@@ -110,7 +171,23 @@ def fitted_training(train: TrainConfig, traits: Traits, centers: int, effort: fl
     In space there are more of them, and of those on the boundary, which also count for more.
 
     Where the boundary or the initial time is a surface, it gets four times the points of a line.
+
+    Kernels on a lattice have as many equations as there are kernels, on a lattice too, in many short
+    windows, the first of them shortest: most starts are far from where the equation leads at once.
     """
+    if on_lattice(traits):
+        levels, *space = lattice_of(traits, effort)
+        return replace(
+            train,
+            stages=(f"gauss-newton-cg:{LATTICE_STEPS}",),
+            lattice=(levels - 1, *space),
+            pool=1,
+            relative_target=0.0,
+            windows=round(effort * LATTICE_WINDOWS),
+            window_growth=0.25,
+            window_start="warm",
+            weight_initial=1.0,
+        )
     if traits.dimension > 2:
         train = replace(
             train,

@@ -222,7 +222,11 @@ class Session:
             )
         return FixedWindows(
             stretches(
-                time, train.windows, train.window_ends, train.window_overshoot, train.window_taper,
+                time,
+                train.windows,
+                train.window_ends,
+                train.window_overshoot,
+                train.window_taper,
                 train.window_growth,
             )
         )

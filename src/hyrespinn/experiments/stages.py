@@ -86,9 +86,8 @@ def _lm(train: TrainConfig, steps: int, part: int | None) -> Stage:
 
 def _gauss_newton(train: TrainConfig, steps: int, part: int | None) -> Stage:
     rounds = _rounds(train, steps, part) | {"chunk": 2, "round_steps": train.gn_round_steps}
-    return GaussNewtonStage(
-        **rounds, rule=gauss_newton.Rule(damping=train.gn_damping), most_rounds=train.gn_rounds
-    )
+    rule = gauss_newton.Rule(damping=train.gn_damping, progress=train.gn_progress)
+    return GaussNewtonStage(**rounds, rule=rule, most_rounds=train.gn_rounds)
 
 
 def _gauss_newton_cg(train: TrainConfig, steps: int, part: int | None) -> Stage:

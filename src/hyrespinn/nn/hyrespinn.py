@@ -182,10 +182,15 @@ class HyResPINNConfig(Settings):
                 "model.lattice is a whole number of kernels for each coordinate, such as [6, 256], "
                 f"not {list(self.lattice)}."
             )
-        wanted = {"kernel": "gaussian", "distance": "diagonal", "branches": ("hybrid", "rbf")}
-        wanted |= {"train_centers": False, "train_shapes": False}
+        wanted: dict[str, tuple[Any, ...]] = {
+            "kernel": ("gaussian",),
+            "distance": ("diagonal",),
+            "branches": ("hybrid", "rbf"),
+            "train_centers": (False,),
+            "train_shapes": (False,),
+        }
         for name, values in wanted.items():
-            if getattr(self, name) not in (values if isinstance(values, tuple) else (values,)):
+            if getattr(self, name) not in values:
                 raise UserError(
                     f"model.{name} is {getattr(self, name)!r}; kernels on a lattice are products of "
                     "Gaussians along the coordinates that stay as they are. Set model.kernel="

@@ -34,15 +34,16 @@ class Rule:
     """How far conjugate gradients go (see :func:`least_squares`), and when the search ends.
 
     A step is tried with the lengths ``shares``, until one gives a lower loss. The search ends where
-    none does, where the linear model promises a decrease of less than the share ``progress`` of
-    the loss, or where the loss is at most ``target``, relative to that of a network that is zero.
+    none does, where the linear model promises, or a whole step brings, a decrease of less than the
+    share ``progress`` of the loss (rounding is all that is left then), or where the loss is at most
+    ``target``, relative to that of a network that is zero.
     """
 
     tolerance: float = 0.03
-    iterations: int = 300
+    iterations: int = 200
     shares: tuple[float, ...] = (1.0, 0.5, 0.25, 0.1, 0.03)
     progress: float = 0.5
-    target: float = 1e-20
+    target: float = 1e-18
 
 
 class GaussNewtonCgState(NamedTuple):
@@ -107,13 +108,17 @@ def step(
     count, reached = jax.lax.while_loop(higher, shorter, nothing)
     lower = reached < state.value
     promised = state.value - _squared(found.residual)
+    left = (1 - rule.progress) * state.value
     theta = jnp.where(lower, state.theta + shares[count - 1] * direction, state.theta)
     return GaussNewtonCgState(
         theta,
         jnp.where(lower, reached, state.value),
         state.steps + 1,
         state.evaluations + 2 * found.iterations + count,
-        ~lower | (promised < rule.progress * state.value) | (reached <= enough),
+        ~lower
+        | (promised < rule.progress * state.value)
+        | ((count == 1) & (reached > left))
+        | (reached <= enough),
     )
 
 

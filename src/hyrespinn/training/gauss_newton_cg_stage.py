@@ -48,7 +48,10 @@ class GaussNewtonCgStage(RoundStage):
         return super().start(objective, theta, key, context)
 
     def advance(
-        self, function: Problem, optimiser: gn.GaussNewtonCgState, unfinished: Callable[[Any], Array]
+        self,
+        function: Problem,
+        optimiser: gn.GaussNewtonCgState,
+        unfinished: Callable[[Any], Array],
     ) -> gn.GaussNewtonCgState:
         precondition = function.precondition()
 
@@ -57,9 +60,7 @@ class GaussNewtonCgStage(RoundStage):
 
         return jax.lax.while_loop(unfinished, step, optimiser)
 
-    def renewed(
-        self, function: Problem, optimiser: gn.GaussNewtonCgState
-    ) -> gn.GaussNewtonCgState:
+    def renewed(self, function: Problem, optimiser: gn.GaussNewtonCgState) -> gn.GaussNewtonCgState:
         return gn.renewed(function.rows, optimiser)
 
     def forgotten(self, optimiser: gn.GaussNewtonCgState) -> gn.GaussNewtonCgState:

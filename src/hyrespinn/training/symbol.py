@@ -47,6 +47,12 @@ def check_lattice(objective: Objective, theta: Array) -> None:
             "The stage gauss-newton-cg is for equations with time that are periodic along all "
             "coordinates of space, with the periodicity built in (train.exact)."
         )
+    others = [term.name for term in objective.terms[1:] if term.observe is None]
+    if others:
+        raise UserError(
+            "The stage gauss-newton-cg knows no conditions but those at the initial time; there is "
+            f"also {', '.join(others)}."
+        )
     if any(n % k for n, k in zip(points.shape[1:], kernels.shape[1:], strict=True)):
         raise UserError(
             f"Along space train.lattice must be a multiple of model.lattice; they are "
