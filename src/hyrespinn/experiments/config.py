@@ -19,16 +19,6 @@ from ..training.windows import WindowStart
 OPTIMISERS = (
     "adam", "soap", "lbfgs", "bfgs", "ssbfgs", "ssbroyden", "lm", "gauss-newton", "gauss-newton-cg",
 )  # fmt: skip
-    "adam",
-    "soap",
-    "lbfgs",
-    "bfgs",
-    "ssbfgs",
-    "ssbroyden",
-    "lm",
-    "gauss-newton",
-    "gauss-newton-cg",
-)
 
 
 @dataclass(frozen=True)
