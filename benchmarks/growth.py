@@ -67,7 +67,7 @@ class Trial:
         self.seed = seed
 
     def session(self, blocks: int) -> Session:
-        config = configure(self.problem, seed=self.seed)
+        config = configure(self.problem, seed=self.seed, preset="general")
         model = replace(config.model_config, blocks=blocks, width=SIZE, centers=SIZE)
         train = replace(config.train, ssbroyden_steps=10**6, relative_target=0.0)
         return Session(replace(config, model_config=model, train=train), progress=False)

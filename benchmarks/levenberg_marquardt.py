@@ -56,7 +56,7 @@ def seconds_of(call: Any, calls: int = 3) -> float:
 
 
 def time_step(options: argparse.Namespace) -> dict[str, Any]:
-    config = configure(problem_named("korteweg-de-vries")(), model=options.model)
+    config = configure(problem_named("korteweg-de-vries")(), model=options.model, preset="general")
     changes = {"train.points": options.points, "model.width": options.width}
     session = Session(with_settings(config, changes), progress=False, reference=False)
     theta, assemble = session._model(jax.random.key(0))

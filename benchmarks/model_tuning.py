@@ -1,7 +1,7 @@
 """As many trials for every model: what shape the presets give it.
 
 Four shapes of each model, all with as many parameters, on the same problems for the same number of
-seconds of training, with the training of the `fast` preset. The shape with the smallest geometric
+seconds of training, with the training of the `general` preset. The shape with the smallest geometric
 mean of the errors is the one that the presets take. Run ``python benchmarks/model_tuning.py``, or name
 models; trials that are in ``results/model_tuning.json`` already are kept.
 """
@@ -57,13 +57,15 @@ TRIALS: dict[str, dict[str, Shape]] = {
 
 
 def configured(problem: str, model: str, shape: Shape, seconds: float) -> RunConfig:
-    """The fast preset of a problem with another shape of the model, of the same size."""
+    """The general preset of a problem with another shape of the model, of the same size."""
     made = problem_named(problem)()
-    fast = configure(made, model=model, max_seconds=seconds)
+    fast = configure(made, model=model, max_seconds=seconds, preset="general")
     endless = replace(fast.train, ssbroyden_steps=10**6, relative_target=0.0)
     if model == "hyrespinn":
         return replace(fast, train=endless, model_config=shape(fast.model_config))
-    size = configure(made).model_config.count(inputs_of(made, anatomy(made), exact=True))
+    size = configure(made, preset="general").model_config.count(
+        inputs_of(made, anatomy(made), exact=True)
+    )
     sized = match_parameters(shape(model_named(model)()), size, made)
     return replace(fast, train=endless, model_config=sized)
 

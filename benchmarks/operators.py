@@ -1,6 +1,6 @@
 """The linear part of an equation carried as one operator, against its derivatives one by one.
 
-Loss and gradient of every problem at the points of the fast preset, float64, inside a compiled loop as
+Loss and gradient of every problem at the points of the general preset, float64, inside a compiled loop as
 in training. Run ``python benchmarks/operators.py [PROBLEM …]``; the figures go to
 ``results/operators.json``, problems that are there already stay.
 """
@@ -26,7 +26,9 @@ STEPS = 10
 
 def evaluations(name: str, combined: bool) -> Any:
     """A compiled loop of evaluations, with operators or without."""
-    prepared = training.prepare(configure(problem_named(name)()), operators=combined)
+    prepared = training.prepare(
+        configure(problem_named(name)(), preset="general"), operators=combined
+    )
     samples = prepared.objective.draw(jax.random.key(1))
     return training.evaluations(prepared.objective, prepared.theta, samples, STEPS)
 

@@ -1,6 +1,6 @@
 """The error against the seconds of training, for every optimiser on four problems.
 
-The network of the fast preset, the same seconds for each; those of the second order begin after
+The network of the general preset, the same seconds for each; those of the second order begin after
 the preset's first stage, Adam. Of Korteweg–de Vries it is the first of five windows of time. Run
 ``python benchmarks/optimisers.py``; what ``results/optimisers.json`` has already stays, so a run
 that was stopped goes on. ``--plot`` draws ``docs/images/optimisers.png`` from it.
@@ -39,7 +39,7 @@ ENDLESS = 10**6  # steps: the time limit ends a training
 
 
 def settings(optimiser: str) -> dict[str, Any]:
-    """The fast preset with another optimiser, until time is over."""
+    """The general preset with another optimiser, until time is over."""
     if optimiser in FIRST_ORDER:
         # The preset's rate falls within its first stage; alone, an optimiser has longer.
         return {
@@ -58,7 +58,9 @@ def measure(name: str, optimiser: str, seconds: float) -> dict[str, Any]:
     chosen = {**PROBLEMS[name], **settings(optimiser), "train.relative_target": 0.0}
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
-        solution = hp.solve(problem, max_seconds=seconds, settings=chosen, out=run, progress=False)
+        solution = hp.solve(
+            problem, preset="general", max_seconds=seconds, settings=chosen, out=run, progress=False
+        )
         with (run / "history.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
     result = solution.result

@@ -1,7 +1,7 @@
 """A training step of every built-in problem: the engine against nested automatic differentiation.
 
 One step is loss, gradient and Adam, inside a compiled loop, for the network and the points of the
-fast preset's first stage. ``reverse`` takes derivatives as most codes do, by ``vmap`` of nested
+general preset's first stage. ``reverse`` takes derivatives as most codes do, by ``vmap`` of nested
 ``jax.grad``; ``forward`` by nested ``jvp``, the package's own way for foreign networks. All three
 evaluate the same network, conditions included, at the same points. Run
 ``python benchmarks/problems_engine.py [PROBLEM …]``; the figures go to
@@ -85,7 +85,7 @@ def objective_by(objective: Objective, way: Callable[[Series, Any], Any] | None)
 
 def measure(name: str, precision: str, seconds: float) -> dict[str, Any]:
     with jax.enable_x64(precision == "float64"):
-        config = configure(PROBLEMS[name](), precision=precision)
+        config = configure(PROBLEMS[name](), precision=precision, preset="general")
         made, plain = prepare(config), prepare(config, operators=False)
         samples = made.objective.draw_batch(jax.random.key(2))
         rate = optax.constant_schedule(1e-4)

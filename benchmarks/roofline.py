@@ -1,7 +1,7 @@
 """A training step of the engine against its bare matrix products.
 
 The step (loss, gradient, Adam) of a plain 4×64 tanh network with 2 inputs and 1 output, and of the
-fast preset's HyResPINN, at 1,024 points, with the linear part of the equation carried as one
+general preset's HyResPINN, at 1,024 points, with the linear part of the equation carried as one
 operator, as training does. Beside it run the same matrix products, forward and backward, and nothing
 else: no activation, no kernel, no loss. Both run many times inside one
 compiled loop; the floating-point operations of all matrix products are counted in the compiled

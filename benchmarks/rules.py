@@ -57,7 +57,7 @@ BASE: Changes = {
     "train.window_ends": None,
     "train.relative_target": 0.0,
 }
-"""What the variants change; all other settings are those of the `fast` preset."""
+"""What the variants change; all other settings are those of the `general` preset."""
 
 
 def points(*counts: int) -> dict[str, Changes]:
@@ -126,6 +126,7 @@ def run(problem: str, changes: Changes, seed: int, seconds: float) -> dict[str, 
     limit = seconds if settings["train.ssbroyden_steps"] == NO_END else None
     solution = hp.solve(
         hp.problems.problem_named(problem)(),
+        preset="general",
         seed=seed,
         settings=settings,
         max_seconds=limit,

@@ -1,6 +1,6 @@
 """How the cost of a step grows with points, parameters, order and dimension.
 
-Steps of Adam and of SSBroyden in training programs of the fast preset, float64: with more points
+Steps of Adam and of SSBroyden in training programs of the general preset, float64: with more points
 or more parameters on Allen–Cahn, with higher derivatives of ``u_t + ∂ᵏu/∂xᵏ = 0``, and with more
 dimensions of Poisson's equation. All sizes of a curve take turns. Run
 ``python benchmarks/scaling.py``; the figures go to ``results/scaling.json``, curves that are there
@@ -37,11 +37,13 @@ WARM = 20  # steps before the clock runs: the first line searches are longer
 
 
 def with_points(count: int) -> RunConfig:
-    return changed(configure(AllenCahnDirichlet()), points=count, adam_points=count)
+    return changed(
+        configure(AllenCahnDirichlet(), preset="general"), points=count, adam_points=count
+    )
 
 
 def with_parameters(count: int) -> RunConfig:
-    config = configure(AllenCahnDirichlet())
+    config = configure(AllenCahnDirichlet(), preset="general")
     model = hp.match_parameters(config.model_config, count, config.problem)
     return replace(config, model_config=model)
 
@@ -57,7 +59,7 @@ def with_order(order: int) -> RunConfig:
         def conditions(self) -> list[Any]:
             return [hp.Initial(lambda p: jnp.cos(jnp.pi * p.x)), hp.Periodic("x")]
 
-    return configure(Evolution())
+    return configure(Evolution(), preset="general")
 
 
 def with_dimension(dimension: int) -> RunConfig:
@@ -71,7 +73,7 @@ def with_dimension(dimension: int) -> RunConfig:
         def conditions(self) -> list[Any]:
             return [hp.Dirichlet(0.0)]
 
-    return configure(Poisson())
+    return configure(Poisson(), preset="general")
 
 
 CURVES: dict[str, tuple[Callable[[int], RunConfig], dict[str, tuple[int, ...]]]] = {

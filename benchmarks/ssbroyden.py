@@ -28,8 +28,8 @@ WARM = 300  # into the first round, where the line search has settled
 
 
 def prepared(width: int, centers: int) -> Prepared:
-    """The fast preset with a network of this size, without its first stage."""
-    config = changed(configure(AllenCahnDirichlet()), adam_steps=0)
+    """The general preset with a network of this size, without its first stage."""
+    config = changed(configure(AllenCahnDirichlet(), preset="general"), adam_steps=0)
     model = replace(config.model_config, width=width, centers=centers)
     return prepare(replace(config, model_config=model))
 

@@ -168,10 +168,10 @@ def flux_table() -> str:
     return "\n".join(lines)
 
 
-def models_fast() -> str:
-    """All models that were run with the fast preset: the same steps, as many parameters."""
+def models_general() -> str:
+    """All models with the general preset: the same optimiser and time, as many parameters."""
     lines = _head("problem", "model", "parameters", "steps/s", "training", "error, seed 0")
-    cells = [cell for cell in _present("fast").values() if cell.seed == 0]
+    cells = [cell for cell in _present("general").values() if cell.seed == 0]
     for problem in PAPER_PROBLEMS:
         rows = [row for row in rows_of(cells, problem, tuple(MODELS)) if row.good]
         for row in rows if len(rows) > 1 else []:
@@ -349,7 +349,7 @@ def rules() -> str:
 TABLES = {
     "paper-table": paper_table,
     "flux-table": flux_table,
-    "models-fast": models_fast,
+    "models-general": models_general,
     "rules": rules,
     "rivals-step": rivals_step,
     "rivals-ssbroyden": rivals_ssbroyden,

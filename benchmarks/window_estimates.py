@@ -37,7 +37,7 @@ def estimates(name: str, seed: int, size: float) -> Iterator[dict[str, Any]]:
         problem = problem_named(name)()
         reference = reference_of(problem, print)
         assert reference is not None
-        config = configure(problem, seed=seed)
+        config = configure(problem, seed=seed, preset="general")
         train = replace(config.train, adam_steps=300, ssbroyden_steps=int(size or 150))
         session = Session(replace(config, train=train), progress=False)
         key = jax.random.key(seed)

@@ -29,7 +29,8 @@ class Beam(hp.Problem):
         (Beam(), Traits(time=True, order=4, dimension=2)),
         (hp.problems.Wave1D(), Traits(time=True, order=2, dimension=2)),
         (hp.problems.Darcy3DNeumann(), Traits(time=False, order=2, dimension=3)),
-        (hp.problems.KortewegDeVries(), Traits(time=True, order=3, dimension=2)),
+        (hp.problems.KortewegDeVries(), Traits(time=True, order=3, dimension=2, periodic=True)),
+        (hp.problems.GreyScott(), Traits(time=True, order=2, dimension=3, periodic=True)),
     ],
 )
 def test_traits_are_read_off_the_equation(problem, traits):
@@ -60,22 +61,48 @@ def test_smooth_problems_get_fixed_kernels_and_gauss_newton(preset):
     assert moving.model_config.train_centers
 
 
-def test_other_models_get_the_size_and_the_optimiser():
-    problem = hp.problems.Poisson2D()
-    ours, theirs = (configure(problem, model=m) for m in ("hyrespinn", "pinn"))
-    assert theirs.train == ours.train
+PERIODIC = (
+    hp.problems.AllenCahnPeriodic, hp.problems.GreyScott,
+    hp.problems.KortewegDeVries, hp.problems.KuramotoSivashinsky,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("problem", PERIODIC)
+@pytest.mark.parametrize("preset", ["fast", "accurate"])
+def test_periodic_problems_in_time_get_a_lattice(problem, preset):
+    config = configure(problem(), preset=preset)
+    levels, *space = config.model_config.lattice
+    assert [name for name, _ in config.train.plan()] == ["gauss-newton-cg"]
+    assert config.train.lattice == (levels - 1, *space), "as many equations as kernels"
+    assert config.train.windows >= 200
+
+
+def test_more_effort_is_a_finer_lattice():
+    for problem in PERIODIC:
+        fast, accurate = (configure(problem(), preset=p) for p in ("fast", "accurate"))
+        assert accurate.model_config.lattice[1] > fast.model_config.lattice[1]
+        assert accurate.train.windows == 1.5 * fast.train.windows
+
+
+@pytest.mark.parametrize("preset", ["fast", "accurate", "general"])
+@pytest.mark.parametrize("problem", [hp.problems.Poisson2D(), hp.problems.KortewegDeVries()])
+def test_other_models_get_one_size_and_one_optimiser(problem, preset):
+    """Those of the general preset, which is the same for HyResPINN and for every problem."""
+    theirs = configure(problem, model="pinn", preset=preset)
+    assert [name for name, _ in theirs.train.plan()] == ["adam", "ssbroyden"]
+    ours = configure(problem, preset="general")
+    if preset != "accurate":
+        assert theirs.train == ours.train
     inputs = inputs_of(problem, anatomy(problem), exact=True)
     sizes = [c.model_config.count(inputs) for c in (ours, theirs)]
     assert abs(sizes[1] - sizes[0]) < 0.05 * sizes[0]
 
 
 def test_a_surface_gets_more_points_than_a_line():
-    """The boundary of a body and the initial time of a plane against those of fewer dimensions."""
+    """The boundary of a body against that of a plane."""
     plane = configure(hp.problems.Darcy2DDirichlet()).train
     body = configure(hp.problems.Darcy3DDirichlet()).train
-    line, moving = configure(hp.problems.Burgers()).train, configure(hp.problems.GreyScott()).train
     assert body.boundary_points >= 4 * plane.boundary_points
-    assert moving.initial_points == 4 * line.initial_points
     assert body.points >= 2 * plane.points
 
 

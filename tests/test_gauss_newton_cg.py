@@ -1,0 +1,209 @@
+"""Gauss–Newton by conjugate gradients: against NumPy, the preconditioner's promise, known answers."""
+
+from __future__ import annotations
+
+import hyrespinn as hp
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hyrespinn.errors import UserError
+from hyrespinn.experiments.config import with_settings
+from hyrespinn.experiments.presets import configure
+from hyrespinn.experiments.solve import Session
+from hyrespinn.losses.context import first_window
+from hyrespinn.losses.jacobian import linearised, weighted_rows
+from hyrespinn.nn.last_layer import lattice_places
+from hyrespinn.optim import gauss_newton_cg as gn
+from hyrespinn.optim.conjugate_gradients import least_squares
+from hyrespinn.training import loop
+from hyrespinn.training.symbol import fourier_preconditioner
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+
+class Carried(hp.Problem):
+    """Waves that are carried and spread, with the exact solution of one of them."""
+
+    speed: float = 2.0
+    nu: float = 0.02
+    domain = hp.TimeBox(t=(0, 1), x=(-1, 1))
+    fields = ("u",)
+    test_grid = (21, 32)
+
+    def residual(self, u, p):
+        return u.t + self.speed * u.x - self.nu * u.xx
+
+    def conditions(self):
+        return [hp.Initial(lambda p: jnp.sin(jnp.pi * p.x)), hp.Periodic("x")]
+
+    def exact(self, p):
+        wave = jnp.sin(jnp.pi * (p.x - self.speed * p.t))
+        return jnp.exp(-(jnp.pi**2) * self.nu * p.t) * wave
+
+
+class Steepening(Carried):
+    """Burgers' equation: no exact solution, but a term that is not linear."""
+
+    def residual(self, u, p):
+        return u.t + u * u.x - self.nu * u.xx
+
+    def exact(self, p):
+        return None
+
+
+class Pair(hp.Problem):
+    """Two fields in the plane that turn into each other."""
+
+    domain = hp.TimeBox(t=(0, 1), x=(-1, 1), y=(0, 2))
+    fields = ("u", "v")
+
+    def residual(self, u, v, p):
+        return {"u": u.t - 0.1 * u.laplacian + 2 * v, "v": v.t - 0.1 * v.laplacian - 2 * u}
+
+    def conditions(self):
+        starts = [hp.Initial(lambda p: jnp.sin(jnp.pi * p.x), field=f) for f in self.fields]
+        return [*starts, hp.Periodic("x"), hp.Periodic("y")]
+
+
+def settings(lattice, points):
+    return {
+        "model.lattice": lattice,
+        "train.lattice": points,
+        "train.windows": 4,
+        "train.window_growth": 0.0,
+    }
+
+
+def prepared(problem, changes, length=0.1):
+    config = with_settings(configure(problem), changes)
+    session = Session(config, progress=False, reference=False)
+    theta, assemble = session._model(jax.random.key(0))
+    objective = session._objective(assemble)
+    context = objective.context(first_window(theta, 0.0, length))
+    return objective, theta, objective.draw(jax.random.key(1), context), context
+
+
+@pytest.mark.parametrize("shape", [(9, 4), (4, 4), (3, 5)], ids=["tall", "square", "wide"])
+def test_conjugate_gradients_find_the_shortest_least_squares_solution(shape):
+    rng = np.random.default_rng(0)
+    A, b = jnp.asarray(rng.normal(size=shape)), jnp.asarray(rng.normal(size=shape[0]))
+    found = least_squares(lambda x: A @ x, lambda y: A.T @ y, b, 1e-12, 30)
+    wanted = np.linalg.lstsq(np.asarray(A), np.asarray(b), rcond=None)[0]
+    np.testing.assert_allclose(found.solution, wanted, atol=1e-9)
+    np.testing.assert_allclose(found.residual, b - A @ found.solution, atol=1e-10)
+    assert int(found.iterations) <= min(shape) + 3
+
+
+def test_nothing_to_solve_takes_no_iteration():
+    A = jnp.eye(3)
+    found = least_squares(lambda x: A @ x, lambda y: A @ y, jnp.zeros(3), 1e-3, 10)
+    assert int(found.iterations) == 0
+    np.testing.assert_array_equal(found.solution, 0)
+
+
+def test_products_with_the_jacobian_are_those_of_the_dense_one():
+    objective, theta, samples, context = prepared(Steepening(), settings((3, 8), (2, 8)))
+    theta = theta + 0.01 * jax.random.normal(jax.random.key(2), theta.shape)
+    rows, times, transposed = gn.linear_maps(
+        lambda t: weighted_rows(objective, t, samples, context), theta
+    )
+    dense = linearised(objective, theta, samples, context)
+    rng = np.random.default_rng(0)
+    v, u = jnp.asarray(rng.normal(size=theta.size)), jnp.asarray(rng.normal(size=rows.size))
+    np.testing.assert_allclose(rows, dense.rows, atol=1e-12)
+    np.testing.assert_allclose(times(v), dense.jacobian @ v, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(transposed(u), dense.jacobian.T @ u, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("problem", "kernels", "points"),
+    [
+        (Carried(), (4, 12), (3, 12)),
+        (Carried(), (4, 9), (3, 9)),
+        (Carried(), (4, 8), (5, 16)),
+        (Pair(), (3, 4, 6), (2, 4, 6)),
+        (Pair(), (3, 4, 5), (2, 8, 5)),
+    ],
+    ids=["line", "an odd number", "twice the points", "plane", "finer one way"],
+)
+def test_coefficients_that_are_constant_make_orthonormal_columns(problem, kernels, points):
+    """Then the symbol is the operator itself, but for the curvature of the tanh."""
+    changes = {**settings(kernels, points), "model.gain": 1e5}
+    objective, theta, samples, context = prepared(problem, changes)
+    found = fourier_preconditioner(objective, theta, samples, context)
+    unit = jnp.eye(theta.size)
+    P = np.asarray(jax.vmap(found.times)(unit)).T
+    np.testing.assert_allclose(P.T, np.asarray(jax.vmap(found.transposed)(unit)).T, atol=1e-9)
+    jacobian = linearised(objective, theta, samples, context).jacobian
+    columns = (np.asarray(jacobian) @ P)[:, lattice_places(objective.assemble, theta).ravel()]
+    np.testing.assert_allclose(columns.T @ columns, np.eye(columns.shape[1]), atol=2e-5)
+
+
+def test_a_linear_equation_is_solved_to_rounding():
+    result = hp.solve(Carried(), settings=settings((8, 16), (7, 16)), progress=False).result
+    assert result["status"] == "converged"
+    assert result["rel_l2"]["u"] < 1e-5
+    assert all(window["steps"] <= 6 for window in result["windows"])
+    assert all(window["loss_total"] < 1e-17 for window in result["windows"])
+
+
+def test_a_march_resumes_to_the_same_bits_and_is_saved(tmp_path):
+    """Stopped in the second window and resumed: all is the same; so is what is read from the file."""
+    changes = settings((5, 16), (4, 16))
+    whole = hp.solve(Steepening(), settings=changes, progress=False)
+    stop = loop.Trainer._converge
+
+    def early(self, stage):
+        stop(self, stage)
+        if self.progress.window == 1:
+            self._finish("interrupted", "stopped by the test")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop.Trainer, "_converge", early)
+        part = hp.solve(Steepening(), settings=changes, progress=False, out=tmp_path / "run")
+    assert part.result["status"] == "interrupted"
+    again = hp.resume(tmp_path / "run", progress=False)
+    assert again.result["status"] == whole.result["status"] == "converged"
+    assert again.result["steps"] == whole.result["steps"]
+    for a, b in zip(jax.tree.leaves(whole.model), jax.tree.leaves(again.model), strict=True):
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+    again.save(tmp_path / "solution.hyres")
+    read = hp.Solution.load(tmp_path / "solution.hyres")
+    x = np.linspace(-1, 1, 7)
+    np.testing.assert_array_equal(read(t=0.6, x=x), whole(t=0.6, x=x))
+
+
+@pytest.mark.parametrize(
+    ("problem", "changes", "message"),
+    [
+        (Carried(), {"model.lattice": ()}, "model.lattice, and train.lattice"),
+        (Carried(), {"train.lattice": ()}, "model.lattice, and train.lattice"),
+        (Carried(), {"model.blocks": 2}, "one block"),
+        (Carried(), {"train.lattice": (7, 20)}, "multiple of model.lattice"),
+        (Carried(), {"train.exact": False}, "periodic along all"),
+        (Carried(), {"train.causal_chunks": 4}, "train.causal_chunks"),
+        (Carried(), {"train.window_tolerance": 0.1}, "train.window_tolerance"),
+    ],
+)
+def test_what_does_not_fit_a_lattice_is_explained(problem, changes, message):
+    changes = {**settings((8, 16), (7, 16)), **changes}
+    with pytest.raises(UserError, match=message):
+        hp.solve(problem, settings=changes, progress=False)
+
+
+def test_a_condition_beside_the_start_is_refused():
+    class Kept(Carried):
+        """With its mean given, too."""
+
+        def conditions(self):
+            return [*Carried.conditions(self), hp.MeanValue(0.0)]
+
+    changes = {
+        **settings((8, 16), (7, 16)),
+        "train.stages": "gauss-newton-cg:5", "train.window_start": "warm",
+        "model.width": 1, "model.kernel": "gaussian", "model.overlap": 1.3, "model.fourier": 0,
+        "model.train_centers": False, "model.train_shapes": False,
+    }  # fmt: skip
+    with pytest.raises(UserError, match="no conditions but those at the initial time"):
+        hp.solve(Kept(), settings=changes, progress=False)

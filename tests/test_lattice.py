@@ -1,0 +1,150 @@
+"""Kernels and points on lattices: against scattered kernels, known nodes, and what they must fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import equinox as eqx
+import hyrespinn as hp
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hyrespinn.derivatives import closure, coordinates
+from hyrespinn.errors import UserError
+from hyrespinn.geometry.lattice import Lattice, radau_points
+from hyrespinn.nn import HyResPINNConfig
+from hyrespinn.nn.distances import Diagonal
+from hyrespinn.nn.embeddings import Embedding
+from hyrespinn.nn.lattice import LatticeRBF, lattice_axes
+from hyrespinn.nn.parameters import flatten
+from hyrespinn.nn.rbf import RBF
+from hyrespinn.problems.problem import anatomy
+from hyrespinn.solution import inputs_of
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+BOUNDS = ((0.0, 2.0), (-1.0, 1.0), (0.0, 3.0))
+PERIODIC = (False, True, False)
+COUNTS = (3, 5, 4)
+CONFIG = HyResPINNConfig(
+    width=1, depth=1, deep=4, lattice=(4, 8), kernel="gaussian", overlap=1.3, time_width=1.6,
+    train_centers=False, train_shapes=False, gain=60.0, phi_beta=0.5,
+)  # fmt: skip
+
+
+def both(dimension, harmonics=1):
+    """The same kernels on a lattice and one by one."""
+    bounds, periodic, counts = (given[:dimension] for given in (BOUNDS, PERIODIC, COUNTS))
+    embedding = Embedding(bounds, periodic, harmonics)
+    widths = [1.5, 0.9, 0.7][:dimension]
+    axes = lattice_axes(bounds, periodic, counts, has_time=True)
+    on_lattice = LatticeRBF(axes, embedding, widths, 2)
+    weights = jax.random.normal(jax.random.key(0), on_lattice.coefficients.shape)
+    on_lattice = eqx.tree_at(lambda r: r.coefficients, on_lattice, weights)
+    centers = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, dimension)
+    places = embedding(jnp.asarray(centers))
+    features = np.tile(embedding.widths(widths), (len(centers), 1))
+    distance = Diagonal(jnp.asarray(features), places.shape[1])
+    one_by_one = RBF(places, distance, 2, "gaussian", jax.random.key(1))
+    return embedding, on_lattice, eqx.tree_at(lambda r: r.coefficients, one_by_one, weights)
+
+
+def grid_of(dimension):
+    axes = [np.linspace(a, b, n) for (a, b), n in zip(BOUNDS, (4, 3, 2), strict=True)]
+    return jnp.asarray(np.stack(np.meshgrid(*axes[:dimension], indexing="ij"), axis=-1))
+
+
+@pytest.mark.parametrize(("dimension", "harmonics"), [(1, 1), (2, 1), (3, 1), (2, 2)])
+@pytest.mark.parametrize("on_grid", [True, False], ids=["grid", "scattered"])
+def test_a_lattice_is_the_sum_of_its_kernels(dimension, harmonics, on_grid):
+    """Values and derivatives, mixed ones too, at points that form a grid and at any."""
+    embedding, on_lattice, one_by_one = both(dimension, harmonics)
+    points = grid_of(dimension)
+    flat = points.reshape(-1, dimension)
+    highest = [tuple(int(a == b) * n for b in range(dimension)) for a, n in enumerate((1, 3, 2))]
+    indices = closure([*highest[:dimension], (1,) * dimension], dimension)
+    wanted = one_by_one(embedding(coordinates(flat, indices)))
+    found = on_lattice(embedding(coordinates(points if on_grid else flat, indices)))
+    for index in indices:
+        size = np.abs(wanted[index]).max()
+        np.testing.assert_allclose(
+            found[index].reshape(-1, 2), wanted[index], atol=1e-12 * size, err_msg=str(index)
+        )
+    values = on_lattice(embedding(points if on_grid else flat)).reshape(-1, 2)
+    np.testing.assert_allclose(values, one_by_one(embedding(flat)), atol=1e-13)
+
+
+def test_a_point_on_a_centre_has_finite_gradients():
+    embedding, on_lattice, _ = both(2)
+    centre = jnp.asarray([[0.0, -1.0]])
+    series = on_lattice(embedding(coordinates(centre, closure([(1, 4)], 2))))
+    assert all(np.isfinite(part).all() for part in series.parts.values())
+    gradient = jax.grad(lambda r: jnp.sum(r(embedding(centre))), allow_int=True)(on_lattice)
+    assert np.isfinite(gradient.coefficients).all()
+
+
+def test_only_the_coefficients_are_trained_and_counted():
+    problem = hp.problems.KortewegDeVries()
+    inputs = inputs_of(problem, anatomy(problem), exact=True)
+    model = CONFIG.build(inputs, jax.random.key(0))
+    theta, _ = flatten(model)
+    assert theta.size == CONFIG.count(inputs)
+    assert (
+        theta.size - 4 * 8
+        == flatten(replace(CONFIG, lattice=(2, 2)).build(inputs, jax.random.key(0)))[0].size - 4
+    )
+    assert not np.asarray(model.blocks[0].rbf.coefficients).any()
+    assert not any(np.asarray(a).any() for a in model.blocks[0].dnn.last_layer())
+    points = jnp.asarray([[0.0, -1.0], [0.3, 0.2]])
+    np.testing.assert_allclose(model.local_part()(points), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"lattice": (4,)}, "2 coordinates"),
+        ({"lattice": (4, 0)}, "whole number of kernels"),
+        ({"kernel": "wendland-c4"}, "model.kernel=gaussian"),
+        ({"train_centers": True}, "model.train_centers is True"),
+        ({"branches": "dnn"}, "model.branches is 'dnn'"),
+        ({"overlap": 0.0}, "model.overlap"),
+    ],
+)
+def test_a_lattice_that_cannot_be_is_explained(changes, message):
+    problem = hp.problems.KortewegDeVries()
+    inputs = inputs_of(problem, anatomy(problem), exact=True)
+    with pytest.raises(UserError, match=message):
+        replace(CONFIG, **changes).build(inputs, jax.random.key(0))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 7])
+def test_radau_points_make_quadrature_exact(count):
+    """The weights that integrate polynomials of lower degree integrate those up to ``2n − 2``."""
+    points = radau_points(count)
+    assert points[-1] == 1.0
+    powers = points[None] ** np.arange(count)[:, None]
+    weights = np.linalg.solve(powers, 1 / np.arange(1, count + 1))
+    for degree in range(2 * count - 1):
+        assert np.dot(weights, points**degree) == pytest.approx(1 / (degree + 1), abs=1e-12)
+
+
+def test_points_of_a_lattice():
+    domain = hp.TimeBox(t=(1, 3), x=(-1, 1), y=(0, 1))
+    lattice = Lattice(domain, (2, 4, 3), (False, True, False))
+    points = lattice.points().reshape(2, 4, 3, 3)
+    np.testing.assert_allclose(points[:, 0, 0, 0], [1 + 2 / 3, 3])
+    np.testing.assert_allclose(points[0, :, 0, 1], [-1, -0.5, 0, 0.5])
+    np.testing.assert_allclose(points[0, 0, :, 2], 0.5 + np.sqrt(0.15) * np.array([-1, 0, 1]))
+    start = lattice.start()
+    assert start.shape == (12, 3)
+    assert (start[:, 0] == 1).all()
+    assert lattice.space == (1, 4, 3)
+
+
+def test_points_that_cannot_form_a_lattice_are_explained():
+    box = hp.TimeBox(t=(0, 1), x=(0, 1))
+    with pytest.raises(UserError, match="each of t, x"):
+        Lattice(box, (3,), (False, True))
+    with pytest.raises(UserError, match="for boxes"):
+        Lattice(hp.Annulus(inner=0.25, outer=1.0), (4, 4), (False, False))
