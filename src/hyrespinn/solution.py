@@ -21,7 +21,7 @@ from .derivatives import closure, coordinates, parse
 from .errors import UserError, unknown
 from .files import load_arrays, save_arrays, write_atomically
 from .metrics import split_components
-from .nn import Inputs, model_named
+from .nn import Inputs, settings_from_json
 from .nn.parameters import cast
 from .nn.window import InWindow
 from .plots import plot_fields
@@ -280,7 +280,7 @@ class Solution:
         arrays, members = load_arrays(Path(path), "solution")
         try:
             spec = json.loads(members["solution.json"])
-            config = model_named(spec["model"])(**spec["model_config"])
+            config = settings_from_json(spec["model"], spec["model_config"])
             if problem is None:
                 problem = problem_from(spec, members.get("problem.pickle"))
         except (KeyError, TypeError, json.JSONDecodeError) as error:

@@ -1,5 +1,6 @@
 """Networks. Every layer takes arrays and :class:`~hyrespinn.derivatives.Taylor` series alike."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import unknown
@@ -30,6 +31,16 @@ def model_named(name: str) -> type[Any]:
     return MODELS[name]
 
 
+def settings_from_json(model: str, content: Mapping[str, Any]) -> Any:
+    """The settings of a model that ``dataclasses.asdict`` and JSON have made lists of.
+
+    >>> settings_from_json("hyrespinn", {"lattice": [8, 256]}).lattice
+    (8, 256)
+    """
+    read = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
+    return model_named(model)(**read)
+
+
 __all__ = [
     "MODELS",
     "ExpertPINNConfig",
@@ -43,5 +54,6 @@ __all__ = [
     "linear_part",
     "match_parameters",
     "model_named",
+    "settings_from_json",
     "tolerance",
 ]

@@ -148,9 +148,6 @@ class HyResPINNConfig(Settings):
     phi_beta: float = 0.01
     lambda_g: float = 0.0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "lattice", tuple(self.lattice))  # a list, if it comes from JSON
-
     @property
     def factorised(self) -> bool:
         return self.dnn.endswith("-rwf")

@@ -322,6 +322,9 @@ class Trainer:
         run, renew, measure = (self._program(name) for name in ("run", "renew", "measure"))
         retry, restart = self._program("retry"), self._program("restart")
         while progress.stage_steps < steps and progress.done is None:
+            if self._has_converged(stage, state):  # and was stopped there, before it was resumed
+                self._converge(stage)
+                break
             with self.clock.measure("training"):
                 good = _copy(state)
             if progress.stage_steps == progress.next_round:
@@ -347,7 +350,7 @@ class Trainer:
                 if progress.stage_steps < progress.next_round:  # before its end
                     progress.round_losses.append(self.losses["total"])
                     progress.next_round = progress.stage_steps
-                if len(progress.round_losses) >= stage.rounds:
+                if self._has_converged(stage, state):
                     self._converge(stage)
                     break
             elif bool(state.stuck):
@@ -361,6 +364,13 @@ class Trainer:
             self._maybe_checkpoint(state)
         self._maybe_checkpoint(state, force=progress.done is not None)
         return state
+
+    def _has_converged(self, stage: Stage, state: Any) -> bool:
+        """Whether an optimiser that is stuck has had all of its rounds."""
+        rounds = stage.rounds
+        return (
+            rounds is not None and bool(state.stuck) and len(self.progress.round_losses) >= rounds
+        )
 
     def _converge(self, stage: Stage) -> None:
         """The end of a stage that has found what there is; after the last one, of the window."""
