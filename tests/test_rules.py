@@ -37,7 +37,7 @@ def test_traits_are_read_off_the_equation(problem, traits):
     assert traits_of(problem) == traits
 
 
-@pytest.mark.parametrize(("preset", "windows"), [("fast", 50), ("accurate", 75)])
+@pytest.mark.parametrize(("preset", "windows"), [("fast", 50), ("accurate", 80)])
 def test_an_equation_of_ones_own_gets_its_windows(preset, windows):
     config = configure(Beam(), preset=preset)
     assert config.train.windows == windows
@@ -81,7 +81,7 @@ def test_more_effort_is_a_finer_lattice():
     for problem in PERIODIC:
         fast, accurate = (configure(problem(), preset=p) for p in ("fast", "accurate"))
         assert accurate.model_config.lattice[1] > fast.model_config.lattice[1]
-        assert accurate.train.windows == 1.5 * fast.train.windows
+        assert accurate.train.windows == 1.6 * fast.train.windows
 
 
 @pytest.mark.parametrize("preset", ["fast", "accurate", "general"])

@@ -33,7 +33,7 @@ def accurate(problem: Problem, model: str) -> Settings:
     longer = replace(
         FAST_TRAIN, ssbroyden_steps=26_000, points=6144, relative_target=1e-16, gn_progress=0.1
     )
-    return _fitted(problem, model, FAST_MODEL, longer, effort=1.5)
+    return _fitted(problem, model, FAST_MODEL, longer, effort=1.6)
 
 
 def general(problem: Problem, model: str) -> Settings:
