@@ -168,6 +168,35 @@ def flux_table() -> str:
     return "\n".join(lines)
 
 
+def until_table() -> str:
+    """The errors up to parts of the time, where errors grow."""
+    shares = ("0.2", "0.4", "0.6", "0.8")
+    lines = _head("row", "preset", *(f"t ≤ {s}" for s in shares), "all times")
+    for preset in ("fast", "accurate"):
+        row = _row(preset, "kuramoto-sivashinsky")
+        if row is not None:
+            parts = row.errors_until("u")
+            errors = [*(parts[s] for s in shares), row.error("u")]
+            texts = [f"{e:.1e}" for e in errors]
+            lines.append(f"| `kuramoto-sivashinsky` | `{preset}` | {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
+def paper_references() -> str:
+    """The Allen–Cahn rows also against the paper's own references (decisions D8 and D9)."""
+    lines = _head("row", "preset", "converged reference", "the paper's reference", "paper")
+    for problem in ("allen-cahn-dirichlet", "allen-cahn-periodic"):
+        for preset in ("fast", "accurate"):
+            row = _row(preset, problem)
+            if row is not None:
+                theirs = [cell.rel_l2_paper_reference["u"] for cell in row.good]
+                figures = row.error("u"), sum(theirs) / len(theirs)
+                published = published_error(problem, "u", "hyrespinn")
+                texts = " | ".join(f"{e:.2e}" for e in (*figures, published))
+                lines.append(f"| `{problem}` | `{preset}` | {texts} |")
+    return "\n".join(lines)
+
+
 def models_general() -> str:
     """All models with the general preset: the same optimiser and time, as many parameters."""
     lines = _head("problem", "model", "parameters", "steps/s", "training", "error, seed 0")
@@ -349,6 +378,8 @@ def rules() -> str:
 TABLES = {
     "paper-table": paper_table,
     "flux-table": flux_table,
+    "until-table": until_table,
+    "paper-references": paper_references,
     "models-general": models_general,
     "rules": rules,
     "rivals-step": rivals_step,
