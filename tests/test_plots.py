@@ -5,7 +5,7 @@ from __future__ import annotations
 import hyrespinn as hp
 import numpy as np
 import pytest
-from hyrespinn.plots import plot_fields
+from hyrespinn.plots import plot_fields, plot_history
 
 
 def panels(figure):
@@ -122,3 +122,13 @@ def test_a_long_title_is_broken_into_lines():
     figure = plot_fields(axes, {"u": p["x"]}, title="a long description " * 8)
     assert "\n" in figure.get_suptitle()
     assert figure.get_suptitle().split() == ["a", "long", "description"] * 8
+
+
+@pytest.mark.parametrize(("windows", "lines"), [(3, 2), (80, 0)])
+def test_windows_are_marked_unless_they_are_too_many(windows, lines):
+    rows = [
+        {"step": k, "window": k, "stage": "adam", "loss_total": 1.0 / k}
+        for k in range(1, windows + 1)
+    ]
+    (ax,) = plot_history(rows).axes
+    assert len(ax.lines) == 1 + lines, "the loss, and where windows end"

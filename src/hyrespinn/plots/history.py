@@ -11,6 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 GATE_LABELS = {"alpha": "RBF share", "beta": "block strength"}
+MOST_WINDOWS = 50
+"""Lines that mark more windows than these would cover everything else."""
 
 
 def plot_history(
@@ -65,7 +67,9 @@ def _label(column: str) -> str:
 
 
 def _mark_stages(ax: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
-    """A line where a stage ends, a darker one where a window of time does."""
+    """A line where a stage ends, a darker one where a window of time does, unless they are too many."""
+    if len({row.get("window") for row in rows}) > MOST_WINDOWS:
+        return
     for before, after in pairwise(rows):
         if before.get("window") != after.get("window"):
             ax.axvline(before["step"], color="0.4", linewidth=0.8, zorder=0)
