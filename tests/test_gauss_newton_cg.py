@@ -151,6 +151,21 @@ def test_coefficients_that_are_constant_make_orthonormal_columns(problem, kernel
     np.testing.assert_allclose(columns.T @ columns, np.eye(columns.shape[1]), atol=2e-5)
 
 
+def test_a_direction_that_is_not_finite_is_no_end():
+    """The loop sees it and says so; an end would be taken for a solution."""
+    state = gn.blank(jnp.ones(2))._replace(value=jnp.asarray(2.0))
+    nothing = gn.Preconditioner(lambda z: z * jnp.nan, lambda y: y)
+    after = jax.jit(lambda s: gn.step(lambda t: t, nothing, s, gn.Rule(), jnp.zeros(())))(state)
+    assert np.isnan(after.value)
+    np.testing.assert_array_equal(after.theta, 1.0)
+
+
+def test_single_precision_is_refused():
+    """By hand, two windows in single precision had an error of 0.4 where double has 1e-6."""
+    with pytest.raises(UserError, match="--precision float64"):
+        hp.solve(Carried(), precision="float32", progress=False)
+
+
 def test_a_linear_equation_is_solved_to_rounding():
     result = hp.solve(Carried(), settings=settings((8, 16), (7, 16)), progress=False).result
     assert result["status"] == "converged"
@@ -193,6 +208,14 @@ def test_a_march_resumes_to_the_same_bits_and_is_saved(tmp_path):
         (Carried(), {"model.blocks": 2}, "one block"),
         (Carried(), {"train.lattice": (7, 20)}, "multiple of model.lattice"),
         (Carried(), {"train.exact": False}, "periodic along all"),
+        (Carried(), {"model.width": 2}, "16 coefficients at each place"),
+        (Carried(), {"train.lattice": (6, 16)}, "8 coefficients at each place"),
+        (Carried(), {"train.cg_tolerance": 1.0}, "train.cg_tolerance is a share"),
+        (
+            Carried(),
+            {"train.stages": "adam:9999999,gauss-newton-cg:1", "model.blocks": 2},
+            "one block",
+        ),
         (Carried(), {"train.causal_chunks": 4}, "train.causal_chunks"),
         (Carried(), {"train.window_tolerance": 0.1}, "train.window_tolerance"),
     ],

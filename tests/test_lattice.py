@@ -86,6 +86,17 @@ def test_a_point_on_a_centre_has_finite_gradients():
     assert np.isfinite(gradient.coefficients).all()
 
 
+def test_points_with_other_axes_are_scattered():
+    """One point by itself, as under ``vmap``, and more axes than a grid has."""
+    embedding, on_lattice, _ = both(2)
+    points = grid_of(2).reshape(-1, 2)
+    wanted = on_lattice(embedding(points))
+    one_by_one = jax.vmap(lambda p: on_lattice(embedding(p)))(points)
+    np.testing.assert_allclose(one_by_one, wanted, atol=1e-13)
+    folded = on_lattice(embedding(points.reshape(2, 3, 2, 2)))
+    np.testing.assert_allclose(folded.reshape(-1, 2), wanted, atol=1e-13)
+
+
 def test_only_the_coefficients_are_trained_and_counted():
     problem = hp.problems.KortewegDeVries()
     inputs = inputs_of(problem, anatomy(problem), exact=True)

@@ -23,14 +23,23 @@ class Beam(hp.Problem):
         return [hp.Initial(0.0), hp.Initial(1.0, derivative="t"), hp.Dirichlet(0.0)]
 
 
+AROUND = {"time": True, "periodic": True, "time_order": 1}
+
+
 @pytest.mark.parametrize(
     ("problem", "traits"),
     [
-        (Beam(), Traits(time=True, order=4, dimension=2)),
-        (hp.problems.Wave1D(), Traits(time=True, order=2, dimension=2)),
+        (Beam(), Traits(time=True, order=4, dimension=2, time_order=2)),
+        (hp.problems.Wave1D(), Traits(time=True, order=2, dimension=2, time_order=2)),
         (hp.problems.Darcy3DNeumann(), Traits(time=False, order=2, dimension=3)),
-        (hp.problems.KortewegDeVries(), Traits(time=True, order=3, dimension=2, periodic=True)),
-        (hp.problems.GreyScott(), Traits(time=True, order=2, dimension=3, periodic=True)),
+        (
+            hp.problems.KortewegDeVries(),
+            Traits(order=3, dimension=2, **AROUND),
+        ),
+        (
+            hp.problems.GreyScott(),
+            Traits(order=2, dimension=3, **AROUND),
+        ),
     ],
 )
 def test_traits_are_read_off_the_equation(problem, traits):

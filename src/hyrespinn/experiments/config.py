@@ -89,7 +89,7 @@ class TrainConfig:
                     "point (a mean over none is not a number)."
                 )
         counts = ("adam_steps", "ssbroyden_steps", "patience", "adam_warmup")
-        for name in (*counts, "window_tolerance", "window_growth", "round_growth"):
+        for name in (*counts, "window_tolerance", "window_growth", "round_growth", "cg_target"):
             if getattr(self, name) < 0:
                 raise UserError(f"train.{name} cannot be negative, and is {getattr(self, name)}.")
         for name in (
@@ -99,6 +99,11 @@ class TrainConfig:
             if getattr(self, name) < 1:
                 raise UserError(f"train.{name} must be at least 1, not {getattr(self, name)}.")
 
+        for name, lowest in (("cg_tolerance", 0), ("gn_progress", 0)):
+            if not lowest < getattr(self, name) < 1:
+                raise UserError(
+                    f"train.{name} is a share between 0 and 1, not {getattr(self, name)}."
+                )
         self.plan()
 
     def plan(self) -> list[tuple[str, int]]:

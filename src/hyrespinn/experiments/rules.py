@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from ..geometry import Box
 from ..nn import HyResPINNConfig
 from ..problems.conditions import Initial, Periodic, embedded
-from ..problems.problem import Problem, anatomy
+from ..problems.problem import Problem, anatomy, field_of
 from .config import TrainConfig
 
 
@@ -46,34 +46,39 @@ LATTICE_STEPS = 12
 @dataclass(frozen=True)
 class Traits:
     """What the rules look at: whether there is time, the order of the equation in space, the number
-    of coordinates, time among them, and whether all of space is periodic."""
+    of coordinates, time among them, whether all of space is periodic, and the order in time."""
 
     time: bool
     order: int
     dimension: int
     periodic: bool = False
+    time_order: int = 0
 
 
 def traits_of(problem: Problem) -> Traits:
     """
     >>> import hyrespinn as hp
     >>> traits_of(hp.problems.KortewegDeVries())
-    Traits(time=True, order=3, dimension=2, periodic=True)
+    Traits(time=True, order=3, dimension=2, periodic=True, time_order=1)
     """
     time = problem.domain.has_time
     requested = anatomy(problem).requested
     order = max(sum(index[1:] if time else index) for index in requested)
-    return Traits(time, order, problem.domain.dimension, _is_periodic(problem))
+    time_order = max(index[0] for index in requested) if time else 0
+    return Traits(time, order, problem.domain.dimension, _is_periodic(problem), time_order)
 
 
 def _is_periodic(problem: Problem) -> bool:
-    """Whether a box in space is periodic along all of its sides, and nothing but a start is given."""
+    """Whether a box in space is periodic along all of its sides, and nothing but a start is given,
+    that of every field."""
     conditions = problem.conditions()
     around = {c.axis for c in conditions if isinstance(c, Periodic) and embedded(c, True)}
     return (
         isinstance(problem.domain, Box)
         and around == set(problem.domain.space)
         and all(isinstance(c, Initial | Periodic) for c in conditions)
+        and {field_of(problem, c) for c in conditions if isinstance(c, Initial)}
+        == set(problem.fields)
     )
 
 
@@ -126,7 +131,7 @@ def fitted_model(
     Otherwise many kernels stay where they are, one feature a field is made of them, and the head's
     gain makes the network nearly linear in their coefficients. Kernels are Gaussians that overlap
     widely, along time flat over all of a window. Where space is periodic they stand on a lattice, a
-    hundred times as many.
+    many times as many.
     """
     if on_lattice(traits):
         return replace(
@@ -180,7 +185,7 @@ def fitted_training(train: TrainConfig, traits: Traits, centers: int, effort: fl
         return replace(
             train,
             stages=(f"gauss-newton-cg:{LATTICE_STEPS}",),
-            lattice=(levels - 1, *space),
+            lattice=(levels - traits.time_order, *space),
             pool=1,
             relative_target=0.0,
             windows=round(effort * LATTICE_WINDOWS),

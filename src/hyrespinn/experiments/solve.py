@@ -166,12 +166,15 @@ class Session:
             with self.clock.measure("compilation"):  # operation by operation, most of it compiled
                 theta, assemble = self._model(key)
             objective = self._objective(assemble)
+            stages = make_stages(config.train, assemble(theta))
+            for stage in stages:
+                stage.check(objective, theta)
             monitor = None
             if self.reference is not None:
                 monitor = Monitor(objective, self.reference)
             trainer = Trainer(
                 objective,
-                make_stages(config.train, assemble(theta)),
+                stages,
                 jax.random.fold_in(key, 1),
                 stops=Stops(
                     self.limit,
@@ -269,6 +272,11 @@ class Session:
         problem, train = self.config.problem, self.config.train
         if not train.lattice:
             return None
+        if not getattr(self.config.model_config, "lattice", ()):
+            raise UserError(
+                "Points on a lattice are for kernels on one: set model.lattice, and train.lattice to "
+                "fit it, or leave both."
+            )
         for name in ("causal_chunks", "window_tolerance"):
             if getattr(train, name):
                 raise UserError(

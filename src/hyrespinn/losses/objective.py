@@ -258,7 +258,8 @@ class Objective:
     ) -> Callable[[Array], tuple[Array, Array]]:
         """The loss and its gradient, the interior block by block where blocks are independent."""
         chosen = context or self.context()
-        if self.causality:  # a point's weight depends on all points before it
+        # A point's causal weight depends on all points before it; a lattice is dealt with as a whole.
+        if self.causality or self.lattice is not None:
             return lambda theta: jax.value_and_grad(self.value)(theta, samples, chosen)
         interior, *others = self.terms
 

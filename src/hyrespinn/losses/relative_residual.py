@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ..derivatives import coordinates
+from ..derivatives import MultiIndex, coordinates
 from ..geometry.sampling import kronecker
 from ..metrics import additive_terms
 from ..problems.problem import residuals_of
@@ -32,13 +32,15 @@ def relative_residual(
     drawn = domain.interior(
         jax.random.key(987654321), -(-count // len(parts)), kronecker, objective.dtype
     )
-    moved = [objective.into_window(drawn, context.window) for _, context in parts]
-    series = [
-        objective.solution(theta, context)(coordinates(points, found.closure))
-        for (theta, context), points in zip(parts, moved, strict=True)
-    ]
-    points = jnp.concatenate(moved)
-    columns = {index: jnp.concatenate([one[index] for one in series]) for index in found.closure}
+
+    @jax.jit  # once for all windows
+    def within(theta: Array, context: Context) -> tuple[Array, dict[MultiIndex, Array]]:
+        points = objective.into_window(drawn, context.window)
+        series = objective.solution(theta, context)(coordinates(points, found.closure))
+        return points, {index: series[index] for index in found.closure}
+
+    several = [within(theta, context) for theta, context in parts]
+    points, columns = jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *several)
 
     def residual_of(name: str) -> Callable[[Any], Array]:
         return lambda columns: residuals_of(problem, columns, points)[name]

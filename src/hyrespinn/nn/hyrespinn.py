@@ -49,7 +49,11 @@ class HyResPINN(eqx.Module):
     penalty_weight: float = eqx.field(static=True)
 
     def __call__(self, x: Any) -> Any:
-        """The fields ``(..., outputs)`` at points ``(..., d)``, an array or a Taylor series."""
+        """The fields ``(..., outputs)`` at points ``(..., d)``, an array or a Taylor series.
+
+        With kernels on a lattice, points ``(n_1, …, n_d, d)`` are those of a grid (see
+        :class:`~hyrespinn.nn.lattice.LatticeRBF`).
+        """
         entering = self.embedding(x)
         hidden = self.lift(entering)
         for block in self.blocks:
@@ -192,10 +196,10 @@ class HyResPINNConfig(Settings):
                     f"model.{name} is {getattr(self, name)!r}; kernels on a lattice are products of "
                     "Gaussians along the coordinates that stay as they are. Set model.kernel="
                     "gaussian, model.distance=diagonal, model.train_centers=false and "
-                    "model.train_shapes=false, or leave model.lattice."
+                    "model.train_shapes=false, or leave model.lattice, or take the preset general."
                 )
         if not self.overlap:
-            raise UserError("Kernels on a lattice need a width: set model.overlap, such as 2.")
+            raise UserError("Kernels on a lattice need a width: set model.overlap, such as 1.3.")
 
     @property
     def kernels(self) -> int:

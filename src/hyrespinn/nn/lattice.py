@@ -73,6 +73,8 @@ class LatticeRBF(eqx.Module):
             raise NotImplementedError("a factor has derivatives along its own coordinate alone")
         dimension = len(self.columns)
         on_grid = dimension > 1 and len(h.shape) == dimension + 1
+        if not on_grid and len(h.shape) != 2:
+            return _reshaped(self(_reshaped(h, (-1,))), h.shape[:-1])
         weights = self.coefficients.reshape(*self.shape, -1)
         matrices = [self._factor(a, self._along(h, a, on_grid)) for a in range(dimension)]
         if not isinstance(h, Taylor):
@@ -112,6 +114,13 @@ class LatticeRBF(eqx.Module):
             return _on_grid(chosen, weights) if on_grid else _scattered(chosen, weights)
 
         return h.like({index: derivative(index) for index in h.indices})
+
+
+def _reshaped(h: Any, leading: tuple[int, ...]) -> Any:
+    """An array or a series with other axes before that of the features."""
+    if not isinstance(h, Taylor):
+        return h.reshape(*leading, h.shape[-1])
+    return h.like({k: h[k].reshape(*leading, h.shape[-1]) for k in h.parts})
 
 
 def lattice_axes(

@@ -110,9 +110,11 @@ def step(
     promised = state.value - _squared(found.residual)
     left = (1 - rule.progress) * state.value
     theta = jnp.where(lower, state.theta + shares[count - 1] * direction, state.theta)
+    # A direction that is not finite is a failure of its own, not an end.
+    same = jnp.where(jnp.all(jnp.isfinite(direction)), state.value, jnp.nan)
     return GaussNewtonCgState(
         theta,
-        jnp.where(lower, reached, state.value),
+        jnp.where(lower, reached, same),
         state.steps + 1,
         state.evaluations + 2 * found.iterations + count,
         ~lower

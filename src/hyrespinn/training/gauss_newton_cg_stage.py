@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from ..losses.context import Context
 from ..losses.jacobian import weighted_rows
 from ..losses.objective import Objective
 from ..optim import gauss_newton_cg as gn
@@ -18,7 +17,7 @@ from .stages import RoundStage, StageState
 from .symbol import check_lattice, fourier_preconditioner
 
 
-class Problem(NamedTuple):
+class LeastSquares(NamedTuple):
     """The rows whose squares are the loss, what makes their Jacobian easy, and when it is enough."""
 
     rows: gn.Rows
@@ -43,13 +42,12 @@ class GaussNewtonCgStage(RoundStage):
     def blank(self, theta: Array) -> gn.GaussNewtonCgState:
         return gn.blank(theta)
 
-    def start(self, objective: Objective, theta: Array, key: Array, context: Context) -> StageState:
+    def check(self, objective: Objective, theta: Array) -> None:
         check_lattice(objective, theta)
-        return super().start(objective, theta, key, context)
 
     def advance(
         self,
-        function: Problem,
+        function: LeastSquares,
         optimiser: gn.GaussNewtonCgState,
         unfinished: Callable[[Any], Array],
     ) -> gn.GaussNewtonCgState:
@@ -60,20 +58,22 @@ class GaussNewtonCgStage(RoundStage):
 
         return jax.lax.while_loop(unfinished, step, optimiser)
 
-    def renewed(self, function: Problem, optimiser: gn.GaussNewtonCgState) -> gn.GaussNewtonCgState:
+    def renewed(
+        self, function: LeastSquares, optimiser: gn.GaussNewtonCgState
+    ) -> gn.GaussNewtonCgState:
         return gn.renewed(function.rows, optimiser)
 
     def forgotten(self, optimiser: gn.GaussNewtonCgState) -> gn.GaussNewtonCgState:
         return optimiser._replace(failed=jnp.asarray(False))
 
-    def function(self, objective: Objective, state: StageState) -> Problem:
+    def function(self, objective: Objective, state: StageState) -> LeastSquares:
         theta, samples, context = state.optimiser.theta, state.samples, state.context
 
         def rows(theta: Array) -> Array:
             return weighted_rows(objective, theta, samples, context)
 
         zero = rows(jnp.zeros_like(theta))
-        return Problem(
+        return LeastSquares(
             rows,
             lambda: fourier_preconditioner(objective, theta, samples, context),
             self.rule.target * jnp.vdot(zero, zero),

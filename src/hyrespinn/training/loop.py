@@ -321,10 +321,10 @@ class Trainer:
         self.reporter.stage(stage.name, steps, progress.stage_steps, self.clock.training)
         run, renew, measure = (self._program(name) for name in ("run", "renew", "measure"))
         retry, restart = self._program("retry"), self._program("restart")
+        if self._has_converged(stage, state):  # and was stopped there, before it was resumed
+            self._converge(stage)
+            steps = progress.stage_steps
         while progress.stage_steps < steps and progress.done is None:
-            if self._has_converged(stage, state):  # and was stopped there, before it was resumed
-                self._converge(stage)
-                break
             with self.clock.measure("training"):
                 good = _copy(state)
             if progress.stage_steps == progress.next_round:

@@ -70,6 +70,10 @@ class Stage(ABC):
         length = max(self.round_steps, round(self.round_growth * taken))
         return length if taken + 2 * length <= steps else steps - taken
 
+    def check(self, objective: Objective, theta: Array) -> None:
+        """Refuse, before anything is trained, what this stage cannot train; most train anything."""
+        return
+
     @abstractmethod
     def start(
         self, objective: Objective, theta: Array, key: Array, context: Context

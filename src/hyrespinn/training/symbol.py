@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -34,7 +35,12 @@ HELD = 0.1
 
 def check_lattice(objective: Objective, theta: Array) -> None:
     """Say what is missing for kernels and points on lattices that fit each other."""
-    model = jax.eval_shape(objective.assemble, theta)
+    if theta.dtype != jnp.float64:
+        raise UserError(
+            "The stage gauss-newton-cg needs double precision: in single precision rounding hides what "
+            "nearly dependent kernels make together. Take --precision float64, or --preset general."
+        )
+    model = eqx.filter_eval_shape(objective.assemble, theta)
     kernels = getattr(model, "lattice", lambda: None)()
     points = objective.lattice
     if kernels is None or points is None:
@@ -57,6 +63,16 @@ def check_lattice(objective: Objective, theta: Array) -> None:
         raise UserError(
             f"Along space train.lattice must be a multiple of model.lattice; they are "
             f"{list(points.shape)} and {list(kernels.shape)}."
+        )
+    equations, conditions = len(objective.terms[0].names), len(objective.terms) - 1
+    finer = math.prod(n // k for n, k in zip(points.shape[1:], kernels.shape[1:], strict=True))
+    rows = finer * (points.shape[0] * equations + conditions)
+    columns = kernels.shape[0] * kernels.coefficients.shape[1]
+    if columns > rows:
+        raise UserError(
+            f"There are {columns} coefficients at each place of model.lattice and only {rows} equations "
+            "to find them with. Take more points along time in train.lattice or fewer kernels in "
+            "model.lattice, model.width=number of fields, and an initial condition for every field."
         )
 
 
@@ -178,6 +194,7 @@ def _inverse_factors(responses: Array, space: tuple[int, ...]) -> Array:
         -1, matrices.shape[-2], columns
     )
     lengths = jnp.linalg.norm(matrices, axis=1)
+    lengths = jnp.where(lengths > 0, lengths, 1)
     below = (DAMPING * lengths)[:, :, None] * jnp.eye(columns, dtype=matrices.dtype)
     upper = jnp.linalg.qr(jnp.concatenate([matrices, below], axis=1), mode="r")
     # Rows with a positive diagonal: then conjugate matrices have conjugate factors.

@@ -186,7 +186,7 @@ def _edges(duration: float, count: int, growth: float) -> list[float]:
     >>> [round(t, 3) for t in _edges(1.0, 4, 0.0)]
     [0.25, 0.5, 0.75]
     >>> [round(t, 3) for t in _edges(1.0, 2, 1.0)]
-    [0.025, 0.075, 0.175, 0.375, 0.688]
+    [0.025, 0.075, 0.175, 0.375, 0.775]
     """
     longest = duration / count
     if not growth:
