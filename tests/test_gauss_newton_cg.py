@@ -161,7 +161,7 @@ def test_a_direction_that_is_not_finite_is_no_end():
 
 
 def test_single_precision_is_refused():
-    """By hand, two windows in single precision had an error of 0.4 where double has 1e-6."""
+    """By hand, two windows in single precision ended with an error of 0.4."""
     with pytest.raises(UserError, match="--precision float64"):
         hp.solve(Carried(), precision="float32", progress=False)
 
