@@ -126,9 +126,9 @@ def test_products_with_the_jacobian_are_those_of_the_dense_one():
     ("problem", "kernels", "points"),
     [
         (Carried(), (4, 12), (3, 12)),
-        (Carried(), (4, 9), (3, 9)),
+        pytest.param(Carried(), (4, 9), (3, 9), marks=pytest.mark.slow),
         (Carried(), (4, 8), (5, 16)),
-        (Pair(), (3, 4, 6), (2, 4, 6)),
+        pytest.param(Pair(), (3, 4, 6), (2, 4, 6), marks=pytest.mark.slow),
         (Pair(), (3, 4, 5), (2, 8, 5)),
     ],
     ids=["line", "an odd number", "twice the points", "plane", "finer one way"],

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import pytest
 from hyrespinn.errors import UserError
-from hyrespinn.nn import MODELS, Inputs, match_parameters, tolerance
+from hyrespinn.nn import MODELS, Inputs, match_parameters, settings_from_json, tolerance
 from hyrespinn.nn.parameters import flatten
 
 BOUNDS = ((0.0, 1.0), (-1.0, 3.0))
@@ -177,7 +177,7 @@ def test_the_knob_is_turned_as_little_as_possible(name, target):
 def test_a_matched_network_is_built_and_rebuilt(name):
     given = inputs(2)
     config = match_parameters(MODELS[name](**DEEP[name][-1]), 900, given)
-    again = MODELS[name](**json.loads(json.dumps(asdict(config))))
+    again = settings_from_json(name, json.loads(json.dumps(asdict(config))))
     assert again == config
     assert size_of(again, given) == config.count(given)
     assert abs(config.count(given) - 900) <= 45

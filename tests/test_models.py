@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hyrespinn.derivatives import closure, coordinates
 from hyrespinn.errors import UserError
-from hyrespinn.nn import MODELS, Inputs, linear_part
+from hyrespinn.nn import MODELS, Inputs, linear_part, settings_from_json
 from hyrespinn.nn.parameters import cast, flatten
 
 from helpers import Heat, some_slow
@@ -151,7 +151,7 @@ def test_bad_settings_are_refused(name):
 def test_settings_are_plain_values(name, settings):
     """They survive being written as text, and build the same network again."""
     config = MODELS[name](**settings)
-    again = MODELS[name](**json.loads(json.dumps(asdict(config))))
+    again = settings_from_json(name, json.loads(json.dumps(asdict(config))))
     assert again == config
 
 

@@ -28,7 +28,7 @@ class Ring(hp.Problem):
 @pytest.fixture(scope="module")
 def ring(tmp_path_factory):
     settings = {**TINY, "train.adam_steps": 5, "train.ssbroyden_steps": 0}
-    solution = hp.solve(Ring(), progress=False, settings=settings)
+    solution = hp.solve(Ring(), preset="general", progress=False, settings=settings)
     path = tmp_path_factory.mktemp("ring") / "ring.hyres"
     solution.save(path)
     return path
