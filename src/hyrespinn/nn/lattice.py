@@ -131,7 +131,8 @@ def lattice_axes(
 ) -> list[np.ndarray]:
     """The places of kernels along each coordinate: evenly spaced, along time as Chebyshev's points.
 
-    >>> [a.tolist() for a in lattice_axes([(0.0, 2.0), (-1.0, 1.0)], [False, True], [3, 4], True)]
+    >>> axes = lattice_axes([(0.0, 2.0), (-1.0, 1.0)], [False, True], [3, 4], has_time=True)
+    >>> [axis.round(12).tolist() for axis in axes]
     [[0.0, 1.0, 2.0], [-1.0, -0.5, 0.0, 0.5]]
     """
     axes = []
