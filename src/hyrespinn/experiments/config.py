@@ -99,8 +99,8 @@ class TrainConfig:
             if getattr(self, name) < 1:
                 raise UserError(f"train.{name} must be at least 1, not {getattr(self, name)}.")
 
-        for name, lowest in (("cg_tolerance", 0), ("gn_progress", 0)):
-            if not lowest < getattr(self, name) < 1:
+        for name in ("cg_tolerance", "gn_progress"):
+            if not 0 < getattr(self, name) < 1:
                 raise UserError(
                     f"train.{name} is a share between 0 and 1, not {getattr(self, name)}."
                 )

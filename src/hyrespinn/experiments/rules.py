@@ -130,8 +130,8 @@ def fitted_model(
 
     Otherwise many kernels stay where they are, one feature a field is made of them, and the head's
     gain makes the network nearly linear in their coefficients. Kernels are Gaussians that overlap
-    widely, along time flat over all of a window. Where space is periodic they stand on a lattice, a
-    many times as many.
+    widely, along time flat over all of a window. Where space is periodic they stand on a lattice, and
+    there are many more of them.
     """
     if on_lattice(traits):
         return replace(
