@@ -61,7 +61,12 @@ def _forget(before: tuple[str, str] | None, key: Key) -> tuple[str, str]:
 def _side_by_side(
     request: BenchRequest, path: Path, tasks: Sequence[Task], usable: Sequence[int]
 ) -> Iterator[Outcome]:
-    with one_per_core(usable) as pool:
+    """Each process on a core of its own, so that no cell slows the step of another."""
+    context = multiprocessing.get_context("spawn")  # a fork of a process that runs JAX may hang
+    free = context.Queue()
+    for core in usable:
+        free.put(core)
+    with ProcessPoolExecutor(len(usable), context, _settle, (free,)) as pool:
         futures = [pool.submit(_run, request, path, task.key) for task in tasks]
         try:
             for future in as_completed(futures):
@@ -73,15 +78,6 @@ def _side_by_side(
             yield None, 2
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-
-
-def one_per_core(usable: Sequence[int]) -> ProcessPoolExecutor:
-    """Each process on a core of its own, so that none slows the steps of another."""
-    context = multiprocessing.get_context("spawn")  # a fork of a process that runs JAX may hang
-    free = context.Queue()
-    for core in usable:
-        free.put(core)
-    return ProcessPoolExecutor(len(usable), context, _settle, (free,))
 
 
 _last: dict[str, tuple[str, str]] = {}
