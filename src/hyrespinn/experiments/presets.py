@@ -14,6 +14,7 @@ from ..solution import inputs_of
 from .config import RunConfig, TrainConfig
 from .paper import paper_model, paper_training
 from .rules import fitted_model, fitted_training, traits_of
+from .shapes import shape_of
 
 Settings = tuple[Any, TrainConfig]
 
@@ -37,9 +38,9 @@ def accurate(problem: Problem, model: str) -> Settings:
 
 
 def general(problem: Problem, model: str) -> Settings:
-    """The same small network and optimiser for any problem and model, to compare models with: Adam,
-    then SSBroyden, on all of the time."""
-    return _sized(problem, model, FAST_MODEL), FAST_TRAIN
+    """To compare models: the same optimiser and as many parameters for any problem and model, in a
+    shape that was found in the same number of trials. Adam, then SSBroyden, on all of the time."""
+    return _shaped(problem, model), FAST_TRAIN
 
 
 def paper(problem: Problem, model: str) -> Settings:
@@ -62,7 +63,7 @@ def _fitted(
     traits = traits_of(problem)
     if model != "hyrespinn":
         # Others have no kernels in which they are nearly linear.
-        return _sized(problem, model, base), train
+        return _shaped(problem, model), train
     fitted = fitted_model(base, traits, len(problem.fields), effort)
     return fitted, fitted_training(train, traits, fitted.centers, effort)
 
@@ -71,14 +72,25 @@ def _inputs(problem: Problem) -> Inputs:
     return inputs_of(problem, anatomy(problem), exact=True)
 
 
+def _shaped(problem: Problem, model: str) -> Any:
+    """A model in the shape of its trials, with as many parameters as all others."""
+    shape = shape_of(model, problem.domain.has_time)
+    if model == "hyrespinn" and not shape:
+        return FAST_MODEL
+    base = FAST_MODEL if model == "hyrespinn" else model_named(model)()
+    return _matched(problem, replace(base, **shape), FAST_MODEL)
+
+
 def _sized(problem: Problem, model: str, base: HyResPINNConfig) -> Any:
-    """The HyResPINN of a preset, or another model with as many parameters.
+    """The HyResPINN of a preset, or another model with as many parameters."""
+    return base if model == "hyrespinn" else _matched(problem, model_named(model)(), base)
+
+
+def _matched(problem: Problem, settings: Any, base: HyResPINNConfig) -> Any:
+    """The settings with as many parameters as the HyResPINN.
 
     A model of one's own that does not say how many it has keeps its own size.
     """
-    if model == "hyrespinn":
-        return base
-    settings = model_named(model)()
     if not hasattr(settings, "count"):
         return settings
     return match_parameters(settings, base.count(_inputs(problem)), problem)
