@@ -17,6 +17,7 @@ from hyrespinn.experiments.bench_plan import PAPER_PROBLEMS, plan
 from hyrespinn.experiments.bench_table import (
     Cell,
     Row,
+    bold_smallest,
     problem_grid,
     rows_of,
     spread,
@@ -198,16 +199,38 @@ def paper_references() -> str:
 
 
 def models_general() -> str:
-    """All models with the general preset: the same optimiser and time, as many parameters."""
-    lines = _head("problem", "model", "parameters", "steps/s", "training", "error, seed 0")
+    """All models with the general preset, and what HyResPINN has with the preset that fits it."""
+    lines = _head("row", *MODELS, "hyrespinn, `fast`")
     cells = [cell for cell in _present("general").values() if cell.seed == 0]
     for problem in PAPER_PROBLEMS:
-        rows = [row for row in rows_of(cells, problem, tuple(MODELS)) if row.good]
-        for row in rows if len(rows) > 1 else []:
-            lines.append(
-                f"| `{problem}` | {row.model} | {row.parameters} | {row.rate:.0f} | "
-                f"{row.seconds:.0f} s | {row.error('u'):.1e} |"
-            )
+        rows = rows_of(cells, problem, tuple(MODELS))
+        if not any(row.good for row in rows):
+            continue
+        errors = [row.error("u") for row in rows]
+        texts = [NOT_RUN if e is None else f"{e:.1e}" for e in errors]
+        texts = bold_smallest(texts, errors)
+        fast = _row("fast", problem)
+        fitted = f"{fast.error('u'):.1e} in {fast.seconds:.0f} s" if fast else NOT_RUN
+        lines.append(f"| `{problem}` | {' | '.join(texts)} | {fitted} |")
+    return "\n".join(lines)
+
+
+def model_tuning() -> str:
+    """The trials of every model: the error, and the steps that fitted into the time."""
+    found = _result("model_tuning")
+    problems = list(
+        dict.fromkeys(p for trials in found.values() for t in trials.values() for p in t)
+    )
+    lines = _head("model", "shape", *(f"`{problem}`" for problem in problems))
+    for model, trials in found.items():
+        best = {p: min(t[p]["rel_l2"]["u"] for t in trials.values() if p in t) for p in problems}
+        for label, trial in trials.items():
+            texts = []
+            for problem in problems:
+                error = trial[problem]["rel_l2"]["u"]
+                text = f"{error:.1e}" if error > best[problem] else f"**{error:.1e}**"
+                texts.append(f"{text} ({trial[problem]['steps']:,})")
+            lines.append(f"| {model} | {label} | {' | '.join(texts)} |")
     return "\n".join(lines)
 
 
@@ -381,6 +404,7 @@ TABLES = {
     "until-table": until_table,
     "paper-references": paper_references,
     "models-general": models_general,
+    "model-tuning": model_tuning,
     "rules": rules,
     "rivals-step": rivals_step,
     "rivals-ssbroyden": rivals_ssbroyden,

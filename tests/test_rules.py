@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import hyrespinn as hp
 import pytest
 from hyrespinn.experiments.presets import configure
@@ -96,12 +98,12 @@ def test_more_effort_is_a_finer_lattice():
 @pytest.mark.parametrize("preset", ["fast", "accurate", "general"])
 @pytest.mark.parametrize("problem", [hp.problems.Poisson2D(), hp.problems.KortewegDeVries()])
 def test_other_models_get_one_size_and_one_optimiser(problem, preset):
-    """Those of the general preset, which is the same for HyResPINN and for every problem."""
+    """Those of the general preset; its training is the same for HyResPINN and for every problem."""
     theirs = configure(problem, model="pinn", preset=preset)
     assert [name for name, _ in theirs.train.plan()] == ["adam", "ssbroyden"]
     ours = configure(problem, preset="general")
     if preset != "accurate":
-        assert theirs.train == ours.train
+        assert replace(theirs.train, relative_target=0.0) == ours.train
     inputs = inputs_of(problem, anatomy(problem), exact=True)
     sizes = [c.model_config.count(inputs) for c in (ours, theirs)]
     assert abs(sizes[1] - sizes[0]) < 0.05 * sizes[0]

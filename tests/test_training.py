@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import hyrespinn as hp
 import jax
 import jax.numpy as jnp
@@ -9,6 +11,9 @@ import numpy as np
 import pytest
 from hyrespinn.experiments.config import TrainConfig
 from hyrespinn.experiments.stages import make_stages
+from hyrespinn.training.checkpoint import load_meta
+from hyrespinn.training.loop import Stops
+from hyrespinn.training.records import Clock
 
 from helpers import TINY, Heat
 
@@ -174,3 +179,36 @@ def test_rounds_of_one_length_fill_a_stage_as_they_come():
     (stage,) = make_stages(TrainConfig(stages=("ssbroyden:1000",), round_steps=100))
     assert {stage.round_length(taken, 1000) for taken in range(0, 1000, 100)} == {100}
     assert stage.round_length(900, 1050) == 150
+
+
+@pytest.mark.parametrize(
+    ("began", "length", "limit", "expected"),
+    [
+        ((200, 70.0), 100, 100.0, False),  # 0.1 s a step: done after 90 s
+        ((200, 70.0), 250, 100.0, True),  # after 105 s
+        ((200, 70.0), 250, None, False),
+        (None, 250, 100.0, False),  # resumed: how long a step takes is not known
+        ((300, 80.0), 250, 100.0, False),
+    ],
+)
+def test_a_time_limit_cuts_short_what_it_has_no_time_for(began, length, limit, expected):
+    stops = Stops(max_seconds=limit)
+    assert stops.cut_short(length, began, now=(300, 80.0)) == expected
+
+
+def test_the_last_round_lasts_until_the_time_is_over(tmp_path, monkeypatch):
+    """On a clock that ticks once for each program that is run."""
+
+    @contextmanager
+    def tick(clock, what):
+        yield
+        clock.training += what == "training"
+
+    monkeypatch.setattr(Clock, "measure", tick)
+    settings = {"train.adam_steps": 0, "train.ssbroyden_steps": 400}
+    result = solve(settings=settings, max_seconds=20, out=tmp_path / "run").result
+    assert result["status"] == "time_limit"
+    progress = load_meta(tmp_path / "run" / "checkpoint" / "state.npz")["progress"]
+    assert 0 < progress["next_round"] < progress["stage_steps"] < 400
+    more = hp.resume(tmp_path / "run", progress=False, max_seconds=1e9)
+    assert more.result["steps"] == 400

@@ -253,7 +253,7 @@ def summary_grid(cells: Iterable[Cell], models: Sequence[str]) -> Grid:
             label = problem if len(fields) == 1 else f"{problem} {field}"
             means = [row.error(field) for row in rows]
             texts = [_text(mean, ".2e") for mean in means]
-            body.append([label, *_bold_smallest(texts, means)])
+            body.append([label, *bold_smallest(texts, means)])
     return Grid("Mean relative ℓ2 errors", ["problem", *models], body)
 
 
@@ -314,7 +314,7 @@ def _union(names: Iterable[Sequence[str]]) -> list[str]:
 
 def _error_column(rows: Sequence[Row], name: str) -> list[str]:
     means = [row.error(name) for row in rows]
-    return _bold_smallest([spread(row.errors(name)) for row in rows], means)
+    return bold_smallest([spread(row.errors(name)) for row in rows], means)
 
 
 def spread(values: Sequence[float]) -> str:
@@ -327,7 +327,8 @@ def spread(values: Sequence[float]) -> str:
     return f"{text} ({statistics.stdev(values):.1e})"
 
 
-def _bold_smallest(texts: Sequence[str], values: Sequence[float | None]) -> list[str]:
+def bold_smallest(texts: Sequence[str], values: Sequence[float | None]) -> list[str]:
+    """The texts, those of the smallest value between ``**``."""
     known = [value for value in values if value is not None and math.isfinite(value)]
     best = min(known, default=None)
     return [

@@ -39,6 +39,23 @@ class Stops:
     patience: int = 0
     progress: float = 0.9
 
+    def cut_short(
+        self, length: int, began: tuple[int, float] | None, now: tuple[int, float]
+    ) -> bool:
+        """Whether the time limit would end a round of this length before its time.
+
+        ``began`` and ``now`` are the step and the seconds of training at which the last round began,
+        if that is known, and ended. New points raise the loss for a while, so that those of the last
+        round stay to the end then.
+
+        >>> Stops(max_seconds=100).cut_short(250, began=(200, 70.0), now=(300, 80.0))
+        True
+        """
+        if self.max_seconds is None or began is None or began[0] == now[0]:
+            return False
+        seconds_a_step = (now[1] - began[1]) / (now[0] - began[0])
+        return now[1] + length * seconds_a_step > self.max_seconds
+
 
 NO_STOPS = Stops()
 
@@ -324,17 +341,20 @@ class Trainer:
         if self._has_converged(stage, state):  # and was stopped there, before it was resumed
             self._converge(stage)
             steps = progress.stage_steps
+        began: tuple[int, float] | None = None  # step and time of the last round that began here
         while progress.stage_steps < steps and progress.done is None:
             with self.clock.measure("training"):
                 good = _copy(state)
-            if progress.stage_steps == progress.next_round:
-                state = renew(state)
-                progress.next_round += stage.round_length(progress.stage_steps, steps)
-            count = min(
-                stage.chunk,
-                steps - progress.stage_steps,
-                progress.next_round - progress.stage_steps,
-            )
+            count = min(stage.chunk, steps - progress.stage_steps)
+            if progress.stage_steps >= progress.next_round:
+                length = stage.round_length(progress.stage_steps, steps)
+                now = progress.stage_steps, self.clock.training
+                if bool(state.stuck) or not self.stops.cut_short(length, began, now):
+                    state, began = renew(state), now
+                    progress.next_round = progress.stage_steps + length
+                    count = min(count, length)
+            else:
+                count = min(count, progress.next_round - progress.stage_steps)
             if _is_finite(state):
                 state = run(state, jnp.asarray(count))
             if not _is_finite(state):
