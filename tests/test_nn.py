@@ -210,6 +210,34 @@ def test_a_closed_block_is_the_identity(x64):
     np.testing.assert_array_equal(network(x), network.head(network.lift(network.embedding(x))))
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"blocks": 3},
+        {"head_depth": 1},
+        {"blocks": 2, "head_depth": 1},
+        {"branches": "rbf"},
+        {"branches": "dnn", "blocks": 2},
+        {"dnn": "modified-rwf", "fourier": 4},
+        {"gate": "unconstrained"},
+    ],
+)
+def test_the_network_is_that_of_the_equations(x64, changes):
+    """H = φ(β) tanh(φ(α) F_R + (1−φ(α)) F_N) + (1−φ(β)) H_prev, written out block by block."""
+    config = replace(SMALL, phi_alpha=0.7, phi_beta=0.3, **changes)
+    network = config.build(inputs(), KEY)
+    x = jnp.asarray(points())
+    entering = network.embedding(x)
+    hidden = network.lift(entering)
+    for block in network.blocks:
+        local, deep = block.rbf(entering), block.dnn(entering)
+        mixed = jnp.tanh(0.7 * local + (1 - 0.7) * deep)
+        hidden = 0.3 * mixed + (1 - 0.3) * hidden
+        entering = hidden
+    np.testing.assert_allclose(network(x), network.head(hidden), rtol=1e-12, atol=1e-14)
+
+
 def test_gates_and_penalty(x64):
     """gates() starts where asked and stays in (0, 1); the penalty is λ_g Σ(α² + β²)."""
     network = replace(SMALL, blocks=2, lambda_g=0.3).build(inputs(), KEY)

@@ -8,6 +8,7 @@ import equinox as eqx
 from jax import Array
 
 from ..derivatives import tanh
+from .parameters import scaled
 
 
 class HybridBlock(eqx.Module):
@@ -24,9 +25,13 @@ class HybridBlock(eqx.Module):
 
     def __call__(self, h: Any, skip: Any) -> Any:
         """``h`` enters the branches, ``skip`` goes past them (they differ in the first block)."""
-        share, strength = self.alpha(), self.beta()
-        mixed = share * self.rbf(h) + (1 - share) * self.dnn(h)
-        return strength * tanh(mixed) + (1 - strength) * skip
+        strength = self.beta()
+        return strength * self.activated(h) + (1 - strength) * skip
+
+    def activated(self, h: Any) -> Any:
+        """``tanh(φ(α) F_R + (1−φ(α)) F_N)``."""
+        share = self.alpha()
+        return tanh(scaled(self.rbf, share)(h) + scaled(self.dnn, 1 - share)(h))
 
     def penalty(self) -> Array:
         """``α² + β²``, the paper's gate regularisation."""

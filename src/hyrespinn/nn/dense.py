@@ -32,6 +32,16 @@ class Dense(eqx.Module):
         """The arrays in which the layer is affine (or what stands for them in ``eqx.tree_at``)."""
         return self.weight, self.bias
 
+    def last_layer(self) -> tuple[Any, ...]:
+        return self.affine()
+
+
+def composed(first: Dense, second: Dense) -> Dense:
+    """``second(first(h))`` as one layer."""
+    weight = first.weight @ second.weight
+    bias = first.bias @ second.weight + second.bias
+    return eqx.tree_at(lambda d: d.affine(), second, (weight, bias))
+
 
 class FactorisedDense(eqx.Module):
     """Random weight factorisation: ``W = V · diag(exp s)``, a scale for each neuron.

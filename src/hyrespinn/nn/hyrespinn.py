@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from jax import Array
 from ..errors import UserError, unknown
 from . import initialise
 from .blocks import HybridBlock
-from .dense import Dense, dense_count
+from .dense import Dense, composed, dense_count
 from .distances import DISTANCES
 from .embeddings import Embedding
 from .features import FourierBranch
@@ -24,6 +25,7 @@ from .inputs import Inputs
 from .kernels import kernel_named
 from .lattice import LatticeRBF, lattice_axes
 from .mlp import DNN_COUNTS, DNNS, MLP, Zero, mlp_count
+from .parameters import scaled
 from .rbf import RBF, rbf_count
 from .settings import Knob, Settings, apart, at_least, check_shared, later
 
@@ -55,11 +57,19 @@ class HyResPINN(eqx.Module):
         :class:`~hyrespinn.nn.lattice.LatticeRBF`).
         """
         entering = self.embedding(x)
-        hidden = self.lift(entering)
-        for block in self.blocks:
-            hidden = block(entering, hidden)
-            entering = hidden
-        return self.head(hidden)
+        *inner, last = self.blocks
+        skip: Callable[[Any], Any] = self.lift  # from what enters a block to what goes past it
+        for block in inner:
+            entering = block(entering, skip(entering))
+            skip = _same
+        if len(self.head.layers) > 1:
+            return self.head(last(entering, skip(entering)))
+        # An affine head takes both parts of the last block one by one: the block's gate is then a
+        # factor of the head, and the lift past the only block joins the head in one small matrix.
+        strength, (head,) = last.beta(), self.head.layers
+        beside = head if inner else composed(self.lift, head)
+        through = scaled(head, strength)(last.activated(entering))
+        return through + scaled(beside, 1 - strength)(entering)
 
     def penalty(self) -> Array:
         """``λ_g Σ (α² + β²)``."""
@@ -105,6 +115,10 @@ class HyResPINN(eqx.Module):
         block = self.blocks[0]
         matrix = block.alpha() * block.beta() * self.head.layers[-1].weight
         return LocalPart(self.embedding, block.rbf, matrix)
+
+
+def _same(h: Any) -> Any:
+    return h
 
 
 @dataclass(frozen=True)
@@ -215,7 +229,7 @@ class HyResPINNConfig(Settings):
         lift = Dense(embedding.size, self.width, lift_key)
         head = MLP(self.width, inputs.outputs, self.width, self.head_depth, head_key)
         if self.gain:
-            lift = _scaled(lift, 1 / self.gain)
+            lift = scaled(lift, 1 / self.gain)
             head = _orthogonal_last(head, self.gain)
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
         # Along each coordinate alone, too, the points of a Sobol sequence are evenly spaced, which
@@ -331,11 +345,6 @@ class HyResPINNConfig(Settings):
         """The number of centres, where there are any that are scattered."""
         scattered = self.branches != "dnn" and not self.lattice
         return Knob("centers", self.centers) if scattered else None
-
-
-def _scaled(layer: Dense, factor: float) -> Dense:
-    """A linear layer whose values are so many times larger."""
-    return eqx.tree_at(lambda d: d.weight, layer, factor * layer.weight)
 
 
 def _orthogonal_last(head: MLP, size: float) -> MLP:

@@ -68,6 +68,10 @@ class LatticeRBF(eqx.Module):
         """The number of kernels along each coordinate."""
         return tuple(factor.array[0].shape[0] for factor in self.factors)
 
+    def last_layer(self) -> tuple[Any, ...]:
+        """The array in which the output is linear."""
+        return (self.coefficients,)
+
     def __call__(self, h: Any) -> Any:
         if isinstance(h, Taylor) and h.operators:
             raise NotImplementedError("a factor has derivatives along its own coordinate alone")

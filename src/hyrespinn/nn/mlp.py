@@ -91,6 +91,9 @@ class Zero(eqx.Module):
     def __call__(self, h: Any) -> float:
         return 0.0
 
+    def last_layer(self) -> tuple[Any, ...]:
+        return ()
+
 
 DNNS: dict[str, Callable[..., Any]] = {
     "mlp": MLP,

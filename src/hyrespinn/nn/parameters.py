@@ -70,3 +70,17 @@ def trained_shapes(model: Any) -> list[tuple[int, ...]]:
         and hasattr(leaf, "shape")
         and jnp.issubdtype(leaf.dtype, jnp.inexact)
     ]
+
+
+def scaled(part: Any, factor: Any) -> Any:
+    """A part of a network with outputs so many times as large.
+
+    The factor goes into the few arrays in which the output is linear, where ``part.last_layer()``
+    names them, and not over the outputs, which there are for every point and derivative.
+    """
+    if not hasattr(part, "last_layer"):
+        return lambda h: factor * part(h)
+    arrays = part.last_layer()
+    if not arrays:
+        return part
+    return eqx.tree_at(lambda p: p.last_layer(), part, tuple(factor * a for a in arrays))

@@ -43,6 +43,10 @@ class RBF(eqx.Module):
     def __call__(self, h: Any) -> Any:
         return self.basis(h) @ self.coefficients
 
+    def last_layer(self) -> tuple[Any, ...]:
+        """The array in which the output is linear."""
+        return (self.coefficients,)
+
 
 def rbf_count(
     inputs: int,
