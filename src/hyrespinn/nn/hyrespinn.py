@@ -97,12 +97,7 @@ class HyResPINN(eqx.Module):
         steps would let large parts of both cancel, up to where the tanh is flat.
         """
         last = self.blocks[-1]
-        arrays: list[Any] = []
-        if isinstance(last.rbf, RBF | LatticeRBF):
-            arrays.append(last.rbf.coefficients)
-        if not isinstance(last.dnn, Zero):
-            arrays += last.dnn.last_layer()
-        return tuple(arrays)
+        return (*last.rbf.last_layer(), *last.dnn.last_layer())
 
     def lattice(self) -> LatticeRBF | None:
         """The kernels on a lattice in whose coefficients the output is nearly linear, if any."""
@@ -315,9 +310,7 @@ class HyResPINNConfig(Settings):
         if self.gain:
             # Next to a lattice the deep branch begins with nothing, as the kernels do: a few levels
             # of time could not undo what it does along time at random.
-            share = 0.0 if self.lattice else 1 / self.gain
-            last = tuple(a * share for a in dnn.last_layer())
-            dnn = eqx.tree_at(lambda d: d.last_layer(), dnn, last)
+            dnn = scaled(dnn, 0.0 if self.lattice else 1 / self.gain)
         return FourierBranch(self.fourier_layer(size, apart(key)), dnn) if fourier else dnn
 
     def count(self, inputs: Inputs) -> int:
