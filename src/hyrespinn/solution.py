@@ -28,6 +28,7 @@ from .plots import plot_fields
 from .problems.ansatz import build_ansatz
 from .problems.conditions import Periodic, embedded
 from .problems.fields import Point, fields_of
+from .problems.mirror import mirrored
 from .problems.problem import (
     Anatomy,
     Problem,
@@ -41,8 +42,10 @@ FORMAT = 2
 BATCH = 65536
 
 
-def inputs_of(problem: Problem, found: Anatomy, exact: bool) -> Inputs:
-    """What a network must know of this problem."""
+def inputs_of(problem: Problem, found: Anatomy, exact: bool, mirror: bool = False) -> Inputs:
+    """What a network must know of this problem, or of the one that its walls make by mirroring it."""
+    if mirror:
+        problem = mirrored(problem)
     built_in = {
         condition.axis
         for condition in problem.conditions()
@@ -79,10 +82,11 @@ class Solution:
     exact: bool
     result: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     windows: tuple[tuple[float, float, float], ...] = ()
+    mirror: bool = False
 
     @cached_property
     def _ansatz(self) -> Any:
-        ansatz, _ = build_ansatz(self.problem, self.exact)
+        ansatz, _ = build_ansatz(self.problem, self.exact, self.mirror)
         return ansatz
 
     @cached_property
@@ -261,6 +265,7 @@ class Solution:
             "exact": self.exact,
             "result": dict(self.result),
             "windows": self.windows,
+            "mirror": self.mirror,
             **problem_spec(self.problem),
         }
         members = {"solution.json": json.dumps(spec, indent=2).encode()}
@@ -286,7 +291,8 @@ class Solution:
         except (KeyError, TypeError, json.JSONDecodeError) as error:
             raise UserError(f"The solution {path} is damaged: {error!r}.") from error
         with jax.enable_x64(spec["precision"] == "float64"):
-            inputs = inputs_of(problem, anatomy(problem), spec["exact"])
+            mirror = spec.get("mirror", False)  # older files know no mirrors
+            inputs = inputs_of(problem, anatomy(problem), spec["exact"], mirror)
             model = cast(config.build(inputs, jax.random.key(0)), spec["precision"])
             # Files of the first format know no windows.
             windows = tuple((a, b, c) for a, b, c in spec.get("windows", ()))
@@ -305,6 +311,7 @@ class Solution:
             spec["exact"],
             spec["result"],
             windows,
+            mirror,
         )
 
 

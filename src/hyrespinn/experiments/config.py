@@ -73,6 +73,7 @@ class TrainConfig:
     window_tolerance: float = 0.0
     window_growth: float = later(0.0)
     lattice: tuple[int, ...] = later(())
+    mirror: bool = later(False)
     last_layer: Literal["none", "initial", "equation"] = "none"
     levels: Literal["together", "in turn"] = "together"
     exact: bool = True

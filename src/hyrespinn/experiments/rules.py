@@ -6,12 +6,15 @@ has the figures, ``benchmarks/rules.py`` makes them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from ..geometry import Box
 from ..nn import HyResPINNConfig
 from ..problems.conditions import Initial, Periodic, embedded
+from ..problems.mirror import goes_on_smoothly, mirrored
 from ..problems.problem import Problem, anatomy, field_of
+from ..problems.waves import finest_wave, keeps_its_waves
 from .config import TrainConfig
 
 
@@ -38,21 +41,31 @@ LATTICE = {1: 1024, 2: 72, 3: 24}
 COARSER = {3: 0.3125, 4: 0.25}
 """Along one coordinate equations of a higher order in space have so many of them: what is short
 changes the faster, the higher the order, and short waves are damped or carried away."""
-LEVELS = 8
-LATTICE_WINDOWS = 200
+FEWEST, PER_WAVE = 64, 6
+"""Along one coordinate: the fewest kernels, and how many of them the finest wave needs, where that is
+known. Six of them repeat a wave to within 2e-10, by the next wave that looks the same to them."""
+LEVELS = {1: 8, 2: 10}
+"""Kernels along time by the order of the equation in time."""
+LATTICE_WINDOWS = {1: 200, 2: 50}
+"""Of the second order an error in the speed with which a window begins counts for more, the shorter
+the window is."""
 LATTICE_STEPS = 12
 
 
 @dataclass(frozen=True)
 class Traits:
     """What the rules look at: whether there is time, the order of the equation in space, the number
-    of coordinates, time among them, whether all of space is periodic, and the order in time."""
+    of coordinates, time among them, whether all of space is periodic, the order in time, whether
+    walls mirror the solution so that it is periodic on twice the length, and the number of the finest
+    wave that a solution on a line has, where that is known (else 0)."""
 
     time: bool
     order: int
     dimension: int
     periodic: bool = False
     time_order: int = 0
+    mirrored: bool = False
+    finest: int = 0
 
 
 def traits_of(problem: Problem) -> Traits:
@@ -65,7 +78,12 @@ def traits_of(problem: Problem) -> Traits:
     requested = anatomy(problem).requested
     order = max(sum(index[1:] if time else index) for index in requested)
     time_order = max(index[0] for index in requested) if time else 0
-    return Traits(time, order, problem.domain.dimension, _is_periodic(problem), time_order)
+    periodic, dimension = _is_periodic(problem), problem.domain.dimension
+    walls = goes_on_smoothly(problem)
+    finest = 0
+    if (periodic or walls) and dimension == 2 and keeps_its_waves(problem):
+        finest = finest_wave(mirrored(problem) if walls else problem)
+    return Traits(time, order, dimension, periodic, time_order, walls, finest)
 
 
 def _is_periodic(problem: Problem) -> bool:
@@ -83,8 +101,11 @@ def _is_periodic(problem: Problem) -> bool:
 
 
 def on_lattice(traits: Traits) -> bool:
-    """Whether a problem gets kernels on a lattice: with time, and periodic in up to three dimensions."""
-    return traits.time and traits.periodic and traits.dimension - 1 in LATTICE
+    """Whether a problem gets kernels on a lattice: with time, and periodic in up to three dimensions,
+    or between walls in one. (In more of them the images would be three quarters of all kernels.)"""
+    space = traits.dimension - 1
+    around = traits.periodic and space in LATTICE
+    return traits.time and (around or (traits.mirrored and space == 1))
 
 
 def lattice_of(traits: Traits, effort: float) -> tuple[int, ...]:
@@ -103,7 +124,13 @@ def lattice_of(traits: Traits, effort: float) -> tuple[int, ...]:
     if space == 1 and traits.order >= min(COARSER):
         share = COARSER.get(traits.order, COARSER[max(COARSER)])
     along = 8 * round(finer * share * LATTICE[space] / 8)
-    return LEVELS, *(space * (along,))
+    if traits.finest:
+        along = min(along, max(FEWEST, 8 * math.ceil(finer * PER_WAVE * traits.finest / 8)))
+    return _by_order(LEVELS, traits.time_order), *(space * (along,))
+
+
+def _by_order(table: dict[int, int], order: int) -> int:
+    return table[min(max(order, 1), max(table))]
 
 
 def march_of(traits: Traits) -> March | None:
@@ -188,10 +215,11 @@ def fitted_training(train: TrainConfig, traits: Traits, centers: int, effort: fl
             lattice=(levels - traits.time_order, *space),
             pool=1,
             relative_target=0.0,
-            windows=round(effort * LATTICE_WINDOWS),
+            windows=round(effort * _by_order(LATTICE_WINDOWS, traits.time_order)),
             window_growth=0.25,
             window_start="warm",
             weight_initial=1.0,
+            mirror=not traits.periodic,
         )
     if traits.dimension > 2:
         train = replace(

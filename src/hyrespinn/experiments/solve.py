@@ -28,6 +28,7 @@ from ..losses.terms import Counts, Weights
 from ..metrics import efficiencies, split_components
 from ..nn.parameters import cast, flatten
 from ..plots import plot_fields, plot_history
+from ..problems.mirror import mirrored
 from ..problems.problem import Problem, anatomy
 from ..references import Reference, error_axes, reference_of, reference_of_the_paper
 from ..solution import Solution, inputs_of
@@ -165,13 +166,13 @@ class Session:
             key = jax.random.key(config.seed)
             with self.clock.measure("compilation"):  # operation by operation, most of it compiled
                 theta, assemble = self._model(key)
-            objective = self._objective(assemble)
+            reported, objective = self._objectives(assemble)
             stages = make_stages(config.train, assemble(theta))
             for stage in stages:
                 stage.check(objective, theta)
             monitor = None
             if self.reference is not None:
-                monitor = Monitor(objective, self.reference)
+                monitor = Monitor(reported, self.reference)
             trainer = Trainer(
                 objective,
                 stages,
@@ -203,7 +204,7 @@ class Session:
                 restored = self._restore(trainer, theta, meta) if meta else None
                 with self.reporter:
                     outcome = trainer.run(theta, restored)
-            return self._finish(objective, outcome, interrupt.signal)
+            return self._finish(reported, outcome, interrupt.signal)
 
     def _windows(self) -> Windows:
         """The windows of time, or all of it at once."""
@@ -245,15 +246,36 @@ class Session:
 
     def _model(self, key: Array) -> tuple[Array, Callable[[Array], Any]]:
         config = self.config
-        inputs = inputs_of(config.problem, self.found, config.train.exact)
+        train = config.train
+        inputs = inputs_of(config.problem, self.found, train.exact, train.mirror)
         model = config.model_config.build(inputs, jax.random.fold_in(key, 0))
         return flatten(cast(model, config.precision))
 
-    def _objective(self, assemble: Callable[[Array], Any]) -> Objective:
+    def _objectives(self, assemble: Callable[[Array], Any]) -> tuple[Objective, Objective]:
+        """What is reported, and what is trained: the same, but for points on a lattice and walls.
+
+        Those points cover the image behind the walls too, and train the network by itself.
+        """
+        problem, train = self.config.problem, self.config.train
+        if not (train.mirror and train.lattice):
+            objective = self._objective(assemble, problem, self._lattice(problem), train.mirror)
+            return objective, objective
+        doubled = mirrored(problem)
+        return (
+            self._objective(assemble, problem, None, mirror=True),
+            self._objective(assemble, doubled, self._lattice(doubled), mirror=False),
+        )
+
+    def _objective(
+        self,
+        assemble: Callable[[Array], Any],
+        problem: Problem,
+        lattice: Lattice | None,
+        mirror: bool,
+    ) -> Objective:
         train = self.config.train
-        lattice = self._lattice()
         return Objective(
-            self.config.problem,
+            problem,
             self.found,
             assemble,
             counts=Counts(train.points, train.initial_points, train.boundary_points),
@@ -265,11 +287,12 @@ class Session:
             balance=Balance(train.balance, train.balance_momentum),
             causality=Causality(train.causal_chunks, train.causal_tolerances),
             lattice=lattice,
+            mirror=mirror,
         )
 
-    def _lattice(self) -> Lattice | None:
+    def _lattice(self, problem: Problem) -> Lattice | None:
         """The lattice of the points, where there is one."""
-        problem, train = self.config.problem, self.config.train
+        train = self.config.train
         if not train.lattice:
             return None
         if not getattr(self.config.model_config, "lattice", ()):
@@ -341,6 +364,7 @@ class Session:
             config.precision,
             config.train.exact,
             windows=tuple((w.start, w.end, w.length) for w in stretches),
+            mirror=config.train.mirror,
         )
         axes = error_axes(config.problem) if self.reference is None else self.reference.axes
         shown: dict[str, np.ndarray] = {}

@@ -53,12 +53,13 @@ class Objective:
         balance: Balance = FIXED,
         causality: Causality = ACAUSAL,
         lattice: Lattice | None = None,
+        mirror: bool = False,
     ):
         self.problem = problem
         self.anatomy = anatomy
         self.assemble = assemble
         self.dtype = dtype
-        self.ansatz, left = build_ansatz(problem, exact)
+        self.ansatz, left = build_ansatz(problem, exact, mirror)
         builder = TermBuilder(problem, anatomy, counts, weights, sampler, dtype, lattice)
         self.terms: list[Term] = [builder.interior()]
         for condition in left:
@@ -103,17 +104,18 @@ class Objective:
         """The context at the beginning of a training.
 
         A window takes its own length as the unit of time, as its network does: in a shorter one the
-        same residual does less to the solution until the window ends. Weights that are balanced
-        find their own proportions.
+        same residual, or the same speed at its beginning, does less to the solution until it ends.
+        Weights that are balanced find their own proportions.
         """
-        weights = {
-            name: jnp.asarray(term.weight, self.dtype) for term in self.terms for name in term.names
-        }
+        unit: Any = 1.0
         if window is not None and not self.balancing:
             begin, end = self.problem.domain.bounds[0]
-            order = max(index[0] for index in self.anatomy.requested)
-            unit = (window.length / (end - begin)) ** (2 * order)
-            weights |= {name: unit * weights[name] for name in self.terms[0].names}
+            unit = window.length / (end - begin)
+        weights = {
+            name: jnp.asarray(unit ** (2 * term.time_order) * term.weight, self.dtype)
+            for term in self.terms
+            for name in term.names
+        }
         return Context(weights, jnp.asarray(0), window=window)
 
     def solution(self, theta: Array, context: Context | None = None) -> Series:

@@ -60,7 +60,8 @@ class Term:
 
     ``names`` are those of the vectors. A condition at the initial time can ``observe`` what it is
     about in another solution, and knows what is ``given``: so a window of time begins where the
-    one before it ended. ``start_of`` is the field whose initial value it is.
+    one before it ended. ``start_of`` is the field whose initial value it is, ``time_order`` the most
+    derivatives by time in it.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Term:
     observe: Callable[[Series, Samples], Array] | None = None
     given: Callable[[Samples], Array] | None = None
     start_of: str | None = None
+    time_order: int = 0
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,8 @@ class TermBuilder:
     ) -> Term:
 
         names = self.anatomy.residual_names
-        return Term("interior", self.weights.residual, draw, residuals, names)
+        order = max(index[0] for index in self.anatomy.requested)
+        return Term("interior", self.weights.residual, draw, residuals, names, time_order=order)
 
     def condition(self, condition: Condition, name: str) -> Term:
         """The term of one condition that is not built into the solution."""
@@ -210,7 +213,7 @@ class TermBuilder:
 
         weight = self._weight(condition, self.weights.initial)
         field = None if condition.derivative else field_of(self.problem, condition)
-        return Term(name, weight, draw, residuals, (name,), observe, given, field)
+        return Term(name, weight, draw, residuals, (name,), observe, given, field, index[0])
 
     def _dirichlet(self, condition: Dirichlet, name: str) -> Term:
         domain, i = self.problem.domain, self._column(condition)

@@ -20,8 +20,9 @@ from jax import Array
 from ..derivatives import column, concatenate, lift, propagate
 from ..errors import UserError
 from ..geometry import Box, Domain
-from .conditions import Condition, Dirichlet, Value, evaluate
+from .conditions import Condition, Dirichlet, Neumann, Value, evaluate, is_zero
 from .fields import Point
+from .mirror import MirrorAnsatz, mirrored
 from .problem import Problem, field_of
 
 
@@ -42,7 +43,7 @@ class Ansatz:
             field = column(raw, i)
             if faces:
                 field = self._distance(faces, x) * field
-                if not all(_is_zero(value) for value in faces.values()):
+                if not all(is_zero(value) for value in faces.values()):
                     field = field + lift(partial(self._extension, faces), x)
             columns.append(field)
         return columns[0] if len(columns) == 1 else concatenate(columns)
@@ -99,15 +100,21 @@ class Ansatz:
         return total[..., None]
 
 
-def _is_zero(value: Value) -> bool:
-    return not callable(value) and value == 0
+def build_ansatz(
+    problem: Problem, exact: bool, mirror: bool = False
+) -> tuple[Ansatz | MirrorAnsatz, list[Condition]]:
+    """The ansatz, and the conditions it leaves to the loss.
 
-
-def build_ansatz(problem: Problem, exact: bool) -> tuple[Ansatz, list[Condition]]:
-    """The ansatz, and the conditions it leaves to the loss."""
+    With ``mirror`` the walls are built in by the solution's mirror images, and not by a factor that is
+    zero there.
+    """
+    if mirror:
+        walls = (Dirichlet, Neumann)
+        left = [c for c in problem.conditions() if not isinstance(c, walls)]
+        return MirrorAnsatz(mirrored(problem).mirrors), left
     domain = problem.domain
     faces: list[dict[tuple[int, int], Value]] = [{} for _ in problem.fields]
-    left: list[Condition] = []
+    left = []
     taken: list[tuple[Dirichlet, int]] = []
     for condition in problem.conditions():
         wanted = isinstance(condition, Dirichlet) and (

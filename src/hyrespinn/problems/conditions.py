@@ -29,6 +29,11 @@ def evaluate(value: Value, point: Point, like: Array) -> Array:
     return jnp.broadcast_to(jnp.asarray(data, like.dtype), like.shape)
 
 
+def is_zero(value: Value) -> bool:
+    """Whether the data are the number zero."""
+    return not callable(value) and value == 0
+
+
 @dataclass(frozen=True)
 class Condition:
     """``weight`` multiplies the mean square in the loss (``None``: the preset's);

@@ -38,6 +38,10 @@ class Field:
     def value(self) -> Any:
         return self._lookup((0,) * len(self._coordinates))
 
+    def part(self, index: MultiIndex) -> Any:
+        """The derivative of so many orders along each coordinate."""
+        return self._lookup(index)
+
     def tree_flatten(self) -> tuple[tuple[Any], tuple[Any, ...]]:
         """A field is its value to JAX, so that compiled functions such as jnp.sin take it."""
         return (self.value,), (self._coordinates, self._space)
