@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import hyrespinn as hp
 import jax
 import jax.numpy as jnp
@@ -10,7 +12,7 @@ import pytest
 from hyrespinn.errors import UserError
 from hyrespinn.experiments.config import with_settings
 from hyrespinn.experiments.presets import configure
-from hyrespinn.experiments.solve import Session
+from hyrespinn.experiments.solve import Session, solve_configured
 from hyrespinn.losses.context import first_window
 from hyrespinn.losses.jacobian import linearised, weighted_rows
 from hyrespinn.nn.last_layer import lattice_places
@@ -128,10 +130,11 @@ def test_products_with_the_jacobian_are_those_of_the_dense_one():
         (Carried(), (4, 12), (3, 12)),
         pytest.param(Carried(), (4, 9), (3, 9), marks=pytest.mark.slow),
         (Carried(), (4, 8), (5, 16)),
+        (hp.problems.Heat1D(), (4, 12), (3, 12)),
         pytest.param(Pair(), (3, 4, 6), (2, 4, 6), marks=pytest.mark.slow),
         (Pair(), (3, 4, 5), (2, 8, 5)),
     ],
-    ids=["line", "an odd number", "twice the points", "plane", "finer one way"],
+    ids=["line", "an odd number", "twice the points", "between walls", "plane", "finer one way"],
 )
 def test_coefficients_that_are_constant_make_orthonormal_columns(problem, kernels, points):
     """Then the symbol is the operator itself, but for the curvature of the tanh."""
@@ -162,8 +165,9 @@ def test_a_direction_that_is_not_finite_is_no_end():
 
 def test_single_precision_is_refused():
     """By hand, two windows in single precision ended with an error of 0.4."""
+    config = dataclasses.replace(configure(Carried()), precision="float32")
     with pytest.raises(UserError, match="--precision float64"):
-        hp.solve(Carried(), precision="float32", progress=False)
+        solve_configured(config, progress=False)
 
 
 def test_a_linear_equation_is_solved_to_rounding():

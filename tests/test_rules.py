@@ -31,6 +31,19 @@ class Beam(hp.Problem):
         return [hp.Initial(0.0), hp.Initial(1.0, derivative="t"), hp.Dirichlet(0.0)]
 
 
+class Blown(hp.Problem):
+    """A wind from wall to wall, so that a front stands before one of them and nothing is mirrored."""
+
+    domain = hp.TimeBox(t=(0.0, 1.0), x=(0.0, 1.0))
+    fields = ("u",)
+
+    def residual(self, u, p):
+        return u.t + u.x - 0.01 * u.xx
+
+    def conditions(self):
+        return [hp.Initial(lambda p: p.x * (1 - p.x)), hp.Dirichlet(0.0)]
+
+
 AROUND = {"time": True, "periodic": True, "time_order": 1}
 
 
@@ -38,7 +51,10 @@ AROUND = {"time": True, "periodic": True, "time_order": 1}
     ("problem", "traits"),
     [
         (Beam(), Traits(time=True, order=4, dimension=2, time_order=2)),
-        (hp.problems.Wave1D(), Traits(time=True, order=2, dimension=2, time_order=2)),
+        (
+            hp.problems.Wave1D(),
+            Traits(time=True, order=2, dimension=2, time_order=2, mirrored=True, finest=4),
+        ),
         (hp.problems.Darcy3DNeumann(), Traits(time=False, order=2, dimension=3)),
         (
             hp.problems.KortewegDeVries(),
@@ -59,7 +75,7 @@ def test_an_equation_of_ones_own_gets_its_windows(preset, windows):
     config = configure(Beam(), preset=preset)
     assert config.train.windows == windows
     assert config.model_config.time_width > 1, "flat along the time of a window"
-    whole = configure(hp.problems.Wave1D(), preset=preset)
+    whole = configure(Blown(), preset=preset)
     assert whole.train.windows == 1
     assert config.model_config.centers > 50 * whole.model_config.centers
 
@@ -73,32 +89,37 @@ def test_smooth_problems_get_fixed_kernels_and_gauss_newton(preset):
         assert not config.model_config.train_centers
         assert not config.model_config.train_shapes
         assert config.train.points > 2 * config.model_config.centers, "overdetermined"
-    moving = configure(hp.problems.Burgers(), preset=preset)
+    moving = configure(Blown(), preset=preset)
     assert [name for name, _ in moving.train.plan()] == ["adam", "ssbroyden"]
     assert moving.model_config.train_centers
 
 
-PERIODIC = (
+ON_LATTICES = (
+    hp.problems.AllenCahnDirichlet, hp.problems.Burgers,
     hp.problems.AllenCahnPeriodic, hp.problems.GreyScott,
     hp.problems.KortewegDeVries, hp.problems.KuramotoSivashinsky,
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("problem", PERIODIC)
+@pytest.mark.parametrize("problem", ON_LATTICES)
 @pytest.mark.parametrize("preset", ["fast", "accurate"])
-def test_periodic_problems_in_time_get_a_lattice(problem, preset):
+def test_problems_in_time_that_are_periodic_or_between_mirrors_get_a_lattice(problem, preset):
     config = configure(problem(), preset=preset)
     levels, *space = config.model_config.lattice
     assert [name for name, _ in config.train.plan()] == ["gauss-newton-cg"]
     assert config.train.lattice == (levels - 1, *space), "as many equations as kernels"
-    assert config.train.windows >= 200
+    assert config.train.windows >= 160
 
 
 def test_more_effort_is_a_finer_lattice():
-    for problem in PERIODIC:
+    for problem in ON_LATTICES:
         fast, accurate = (configure(problem(), preset=p) for p in ("fast", "accurate"))
         assert accurate.model_config.lattice[1] > fast.model_config.lattice[1]
-        assert accurate.train.windows == 1.6 * fast.train.windows
+        walls = fast.train.mirror
+        assert accurate.model_config.lattice[0] - fast.model_config.lattice[0] == (
+            2 if walls else 0
+        )
+        assert accurate.train.windows == (0.8 if walls else 1.6) * fast.train.windows
 
 
 @pytest.mark.parametrize("preset", ["fast", "accurate", "general"])

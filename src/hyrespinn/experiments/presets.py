@@ -13,7 +13,7 @@ from ..problems.problem import Problem, anatomy
 from ..solution import inputs_of
 from .config import RunConfig, TrainConfig
 from .paper import paper_model, paper_training
-from .rules import fitted_model, fitted_training, traits_of
+from .rules import fitted_model, fitted_training, on_lattice, traits_of
 from .shapes import shape_of
 
 Settings = tuple[Any, TrainConfig]
@@ -24,33 +24,33 @@ FAST_TRAIN = TrainConfig(
 )
 
 
-def fast(problem: Problem, model: str) -> Settings:
+def fast(problem: Problem, model: str, precision: str) -> Settings:
     """A good answer in minutes on two cores, by rules that look at the problem."""
-    return _fitted(problem, model, FAST_MODEL, FAST_TRAIN, effort=1.0)
+    return _fitted(problem, model, precision, FAST_TRAIN, effort=1.0)
 
 
-def accurate(problem: Problem, model: str) -> Settings:
+def accurate(problem: Problem, model: str, precision: str) -> Settings:
     """Ten times better where that is possible: more kernels, more points, more steps."""
     longer = replace(
         FAST_TRAIN, ssbroyden_steps=26_000, points=6144, relative_target=1e-16, gn_progress=0.1
     )
-    return _fitted(problem, model, FAST_MODEL, longer, effort=1.6)
+    return _fitted(problem, model, precision, longer, effort=1.6)
 
 
-def general(problem: Problem, model: str) -> Settings:
+def general(problem: Problem, model: str, precision: str) -> Settings:
     """To compare models: the same optimiser and as many parameters for any problem and model, in a
     shape that was found in the same number of trials. Adam, then SSBroyden, on all of the time, to the
     last step: a loss at which all stop would hide which of them is the more accurate."""
     return _shaped(problem, model), replace(FAST_TRAIN, relative_target=0.0)
 
 
-def paper(problem: Problem, model: str) -> Settings:
+def paper(problem: Problem, model: str, precision: str) -> Settings:
     """The paper's sizes and recipe, for a machine that has the hours."""
     settings = paper_model(problem.name, model, _inputs(problem))
     return settings, paper_training(problem.name, model)
 
 
-def smoke(problem: Problem, model: str) -> Settings:
+def smoke(problem: Problem, model: str, precision: str) -> Settings:
     """Everything once, in seconds: to see that a problem runs, not to solve it."""
     return (
         _sized(problem, model, replace(FAST_MODEL, width=16, centers=16, fourier=16)),
@@ -59,13 +59,16 @@ def smoke(problem: Problem, model: str) -> Settings:
 
 
 def _fitted(
-    problem: Problem, model: str, base: HyResPINNConfig, train: TrainConfig, effort: float
+    problem: Problem, model: str, precision: str, train: TrainConfig, effort: float
 ) -> Settings:
-    traits = traits_of(problem)
     if model != "hyrespinn":
         # Others have no kernels in which they are nearly linear.
         return _shaped(problem, model), train
-    fitted = fitted_model(base, traits, len(problem.fields), effort)
+    traits = traits_of(problem)
+    if on_lattice(traits) and precision != "float64":
+        # What nearly dependent kernels make together is lost in single precision.
+        return _shaped(problem, model), train
+    fitted = fitted_model(FAST_MODEL, traits, len(problem.fields), effort)
     return fitted, fitted_training(train, traits, fitted.centers, effort)
 
 
@@ -111,7 +114,7 @@ def match_parameters(settings: Any, target: int, problem: Problem) -> Any:
     return nn.match_parameters(settings, target, _inputs(problem))
 
 
-PRESETS: dict[str, Callable[[Problem, str], Settings]] = {
+PRESETS: dict[str, Callable[[Problem, str, str], Settings]] = {
     "fast": fast,
     "accurate": accurate,
     "general": general,
@@ -137,5 +140,5 @@ def configure(
         raise unknown("precision", precision, ("float64", "float32"))
     if max_seconds is not None and not max_seconds > 0:
         raise UserError(f"The time limit must be positive, not {max_seconds}.")
-    model_config, train = PRESETS[preset](problem, model)
+    model_config, train = PRESETS[preset](problem, model, precision)
     return RunConfig(problem, model, model_config, train, preset, seed, precision, max_seconds)

@@ -113,20 +113,33 @@ def lattice_of(traits: Traits, effort: float) -> tuple[int, ...]:
 
     Up to the second order a solution may have a kink, as that of Allen and Cahn has at first: the
     error falls with the square of the number of kernels, so that more effort goes there along a
-    line. What is smooth needs little more.
+    line. What is smooth needs little more; what goes on smoothly behind walls has most of its error
+    from time, and more effort gives it more levels.
 
     >>> lattice_of(Traits(time=True, order=4, dimension=2, periodic=True), 1.0)
     (8, 256)
     """
     space = traits.dimension - 1
-    finer = effort**2 if space == 1 and traits.order < min(COARSER) else effort**0.5
+    kinks = space == 1 and traits.order < min(COARSER) and not traits.mirrored
+    finer = effort**2 if kinks else effort**0.5
     share = 1.0
     if space == 1 and traits.order >= min(COARSER):
         share = COARSER.get(traits.order, COARSER[max(COARSER)])
     along = 8 * round(finer * share * LATTICE[space] / 8)
     if traits.finest:
         along = min(along, max(FEWEST, 8 * math.ceil(finer * PER_WAVE * traits.finest / 8)))
-    return _by_order(LEVELS, traits.time_order), *(space * (along,))
+    levels = _by_order(LEVELS, traits.time_order) + (2 if _more_levels(traits, effort) else 0)
+    return levels, *(space * (along,))
+
+
+def lattice_windows(traits: Traits, effort: float) -> int:
+    """With more levels of time in them windows may be longer."""
+    windows = effort * _by_order(LATTICE_WINDOWS, traits.time_order)
+    return round(windows / 2 if _more_levels(traits, effort) else windows)
+
+
+def _more_levels(traits: Traits, effort: float) -> bool:
+    return traits.mirrored and effort > 1
 
 
 def _by_order(table: dict[int, int], order: int) -> int:
@@ -215,7 +228,7 @@ def fitted_training(train: TrainConfig, traits: Traits, centers: int, effort: fl
             lattice=(levels - traits.time_order, *space),
             pool=1,
             relative_target=0.0,
-            windows=round(effort * _by_order(LATTICE_WINDOWS, traits.time_order)),
+            windows=lattice_windows(traits, effort),
             window_growth=0.25,
             window_start="warm",
             weight_initial=1.0,

@@ -166,7 +166,8 @@ class Session:
             key = jax.random.key(config.seed)
             with self.clock.measure("compilation"):  # operation by operation, most of it compiled
                 theta, assemble = self._model(key)
-            reported, objective = self._objectives(assemble)
+            objective = self._objective(assemble)
+            reported = self._reported(assemble, objective)
             stages = make_stages(config.train, assemble(theta))
             for stage in stages:
                 stage.check(objective, theta)
@@ -251,22 +252,23 @@ class Session:
         model = config.model_config.build(inputs, jax.random.fold_in(key, 0))
         return flatten(cast(model, config.precision))
 
-    def _objectives(self, assemble: Callable[[Array], Any]) -> tuple[Objective, Objective]:
-        """What is reported, and what is trained: the same, but for points on a lattice and walls.
-
-        Those points cover the image behind the walls too, and train the network by itself.
-        """
+    def _objective(self, assemble: Callable[[Array], Any]) -> Objective:
+        """What is trained. Points on a lattice cover the image behind walls too, and train the network
+        by itself, which is then odd or even as it should be."""
         problem, train = self.config.problem, self.config.train
-        if not (train.mirror and train.lattice):
-            objective = self._objective(assemble, problem, self._lattice(problem), train.mirror)
-            return objective, objective
-        doubled = mirrored(problem)
-        return (
-            self._objective(assemble, problem, None, mirror=True),
-            self._objective(assemble, doubled, self._lattice(doubled), mirror=False),
-        )
+        if train.mirror and train.lattice:
+            doubled = mirrored(problem)
+            return self._posed(assemble, doubled, self._lattice(doubled), mirror=False)
+        return self._posed(assemble, problem, self._lattice(problem), train.mirror)
 
-    def _objective(
+    def _reported(self, assemble: Callable[[Array], Any], trained: Objective) -> Objective:
+        """What errors are measured of: the problem as it was stated."""
+        problem = self.config.problem
+        if trained.problem is problem:
+            return trained
+        return self._posed(assemble, problem, None, mirror=True)
+
+    def _posed(
         self,
         assemble: Callable[[Array], Any],
         problem: Problem,

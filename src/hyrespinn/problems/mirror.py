@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ..derivatives import MultiIndex, propagate
+from ..derivatives import MultiIndex, Taylor, propagate
 from ..errors import UserError
 from ..geometry import Box
 from ..geometry.sampling import kronecker
@@ -165,11 +165,14 @@ class MirrorAnsatz:
 
 
 def _reflected(x: Any, mirrors: list[Mirror]) -> Any:
-    """The images of points in the lower walls."""
-    scale, shift = np.ones(x.shape[-1]), np.zeros(x.shape[-1])
+    """The images of points, each in the wall that is nearer: a point on a wall is its own image."""
     for mirror in mirrors:
-        scale[mirror.axis], shift[mirror.axis] = -1, 2 * mirror.lower
-    return x * jnp.asarray(scale, x.dtype) + jnp.asarray(shift, x.dtype)
+        along = (x.value if isinstance(x, Taylor) else x)[..., mirror.axis]
+        middle = 0.5 * (mirror.lower + mirror.upper)
+        shift = jnp.where(along < middle, 2 * mirror.lower, 2 * mirror.upper)
+        unit = np.eye(x.shape[-1])[mirror.axis]
+        x = x * jnp.asarray(1 - 2 * unit, x.dtype) + shift[..., None] * jnp.asarray(unit, x.dtype)
+    return x
 
 
 def mirrored(problem: Problem) -> Mirrored:

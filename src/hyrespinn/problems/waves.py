@@ -27,7 +27,7 @@ def keeps_its_waves(problem: Problem) -> bool:
     (True, False)
     """
     with jax.enable_x64(True):
-        points = problem.domain.interior(jax.random.key(0), 16, kronecker, jnp.float64)
+        points = problem.domain.interior(jax.random.key(0), 16, kronecker, jnp.dtype("float64"))
         random = np.random.default_rng(0)
         requested = anatomy(problem).requested
 
