@@ -105,7 +105,9 @@ def test_the_estimate_bounds_the_error_of_a_solution_that_stands_still():
 @pytest.fixture(scope="module")
 def found():
     settings = {**SETTINGS, "train.window_tolerance": 0.15}
-    return hp.solve(Heat(nu=0.2), settings=settings, progress=False, seed=2), settings
+    return hp.solve(
+        Heat(nu=0.2), preset="general", settings=settings, progress=False, seed=2
+    ), settings
 
 
 @pytest.mark.slow
@@ -135,7 +137,12 @@ def test_a_stopped_run_resumes_to_the_same_bits(found, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop.Trainer, "_should_stop", early)
         part = hp.solve(
-            Heat(nu=0.2), settings=settings, progress=False, seed=2, out=tmp_path / "run"
+            Heat(nu=0.2),
+            preset="general",
+            settings=settings,
+            progress=False,
+            seed=2,
+            out=tmp_path / "run",
         )
     assert part.result["status"] == "interrupted"
     assert part.windows[0] == whole.windows[0]
@@ -149,7 +156,9 @@ def test_a_stopped_run_resumes_to_the_same_bits(found, tmp_path):
 @pytest.mark.slow
 def test_a_hopeless_window_ends_the_run_and_says_what_to_do():
     settings = {**SETTINGS, "train.ssbroyden_steps": 0, "train.window_tolerance": 1e-9}
-    solution = hp.solve(Heat(), settings={**settings, "train.windows": 100}, progress=False)
+    solution = hp.solve(
+        Heat(), preset="general", settings={**settings, "train.windows": 100}, progress=False
+    )
     assert solution.result["status"] == "unconverged"
     assert "train.window_tolerance" in solution.result["message"]
     assert solution.result["rel_l2"] is None
@@ -171,4 +180,4 @@ def test_a_hopeless_window_ends_the_run_and_says_what_to_do():
 )
 def test_bad_settings_are_explained(settings, message):
     with pytest.raises(UserError, match=message):
-        hp.solve(Heat(), settings=settings, progress=False)
+        hp.solve(Heat(), preset="general", settings=settings, progress=False)

@@ -16,7 +16,12 @@ from helpers import TINY
 
 ROOT = Path(__file__).parents[1]
 HEAT = f"{ROOT / 'examples' / 'heat.py'}:Heat"
-FEW = ["--set", *(f"{k}={v}" for k, v in {**TINY, "train.ssbroyden_steps": 5}.items())]
+FEW = [
+    "--preset",
+    "general",
+    "--set",
+    *(f"{k}={v}" for k, v in {**TINY, "train.ssbroyden_steps": 5}.items()),
+]
 
 
 def refused(capsys, *arguments: str) -> str:

@@ -199,7 +199,7 @@ def test_a_steady_problem_is_solved_in_a_few_steps():
 def test_a_march_resumes_to_the_same_bits(tmp_path):
     """Stopped in the second window, resumed: everything after it is the same."""
     settings = {**SETTINGS, "train.windows": 3}
-    whole = hp.solve(Heat(), settings=settings, progress=False)
+    whole = hp.solve(Heat(), preset="general", settings=settings, progress=False)
     assert whole.result["status"] == "converged"
     assert whole.result["rel_l2"]["u"] < 1e-4
     stop = loop.Trainer._should_stop
@@ -211,7 +211,9 @@ def test_a_march_resumes_to_the_same_bits(tmp_path):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop.Trainer, "_should_stop", early)
-        part = hp.solve(Heat(), settings=settings, progress=False, out=tmp_path / "run")
+        part = hp.solve(
+            Heat(), preset="general", settings=settings, progress=False, out=tmp_path / "run"
+        )
     assert part.result["status"] == "interrupted"
     again = hp.resume(tmp_path / "run", progress=False)
     assert again.result["status"] == "converged"
@@ -227,14 +229,16 @@ def test_new_points_begin_where_a_round_has_converged():
         "train.pool": 2,
         "train.stages": ("gauss-newton:30",),
     }
-    result = hp.solve(Heat(), settings=settings, progress=False).result
-    once = hp.solve(Heat(), settings={**settings, "train.gn_rounds": 1}, progress=False).result
+    result = hp.solve(Heat(), preset="general", settings=settings, progress=False).result
+    once = hp.solve(
+        Heat(), preset="general", settings={**settings, "train.gn_rounds": 1}, progress=False
+    ).result
     assert result["status"] == once["status"] == "converged"
     assert once["steps"] < result["steps"] < 30
 
 
 def test_another_stage_goes_on_where_gauss_newton_has_converged():
     settings = {**SETTINGS, "train.stages": ("gauss-newton:12", "ssbroyden:5")}
-    result = hp.solve(Heat(), settings=settings, progress=False).result
+    result = hp.solve(Heat(), preset="general", settings=settings, progress=False).result
     assert result["status"] == "completed"
     assert result["steps"] < 12 + 5

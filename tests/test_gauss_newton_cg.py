@@ -127,9 +127,9 @@ def test_products_with_the_jacobian_are_those_of_the_dense_one():
 @pytest.mark.parametrize(
     ("problem", "kernels", "points"),
     [
-        (Carried(), (4, 12), (3, 12)),
+        pytest.param(Carried(), (4, 12), (3, 12), marks=pytest.mark.slow),
         pytest.param(Carried(), (4, 9), (3, 9), marks=pytest.mark.slow),
-        (Carried(), (4, 8), (5, 16)),
+        pytest.param(Carried(), (4, 8), (5, 16), marks=pytest.mark.slow),
         (hp.problems.Heat1D(), (4, 12), (3, 12)),
         pytest.param(Pair(), (3, 4, 6), (2, 4, 6), marks=pytest.mark.slow),
         (Pair(), (3, 4, 5), (2, 8, 5)),

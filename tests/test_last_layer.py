@@ -89,7 +89,7 @@ def test_a_fitted_start_is_close_to_a_linear_problem():
     del nothing["model.centers"]
     errors = [
         hp.solve(
-            Heat(), model="piratenet", progress=False,
+            Heat(), model="piratenet", preset="general", progress=False,
             settings={**nothing, "model.width": 24, "train.points": 400, "train.last_layer": fit},
         ).result["rel_l2"]["u"]
         for fit in ("none", "initial", "equation")

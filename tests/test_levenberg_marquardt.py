@@ -41,7 +41,7 @@ ORDERED = ("allen-cahn-dirichlet", "darcy-2d-neumann")
 
 def case(name, precision="float64", **changes):
     """An objective with its parameters, points and context."""
-    config = configure(hp.problems.problem_named(name)(), precision=precision)
+    config = configure(hp.problems.problem_named(name)(), precision=precision, preset="general")
     config = with_settings(config, {**SMALL, **changes})
     session = Session(config, progress=False, reference=False)
     theta, assemble = session._model(jax.random.key(3))

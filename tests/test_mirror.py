@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import hyrespinn as hp
 import jax
 import jax.numpy as jnp
@@ -174,6 +176,14 @@ SMOOTH = {
     "a source inside": (problem(residual=lambda s, u, p: u.t - u.xx - bump(p)), True),
     "a beam, whose mirror asks for more": (problem(residual=lambda s, u, p: u.t + u.xxxx), False),
     "a start that jumps": (problem(start=lambda p: 1 + bump(p)), False),
+    "a start with a kink, no slope": (problem([FLAT], start=lambda p: p.x), False),
+    "a tiny source": (
+        problem(residual=lambda s, u, p: u.t - u.xx - 1e-6, start=lambda p: 1e-6 * bump(p)),
+        False,
+    ),
+    "a strong source inside": (problem(residual=lambda s, u, p: u.t - u.xx - 1e4 * bump(p)), True),
+    "infinite at a wall": (problem(residual=lambda s, u, p: u.t - u.xx + u / (p.x + 1)), False),
+    "infinite inside": (problem(residual=lambda s, u, p: u.t - u.xx + u / (p.x - 0.5)), False),
 }
 
 
@@ -193,6 +203,10 @@ def test_which_equations_keep_their_waves():
         lambda s, u, p: u.t - (1 + p.x**2) * u.xx,
         lambda s, u, p: u.t - u.xx - jnp.sin(p.x),
         lambda s, u, p: u.t - u.xx - 1,
+        lambda s, u, p: u.t - u.xx + jnp.maximum(u, 0),
+        lambda s, u, p: u.t - u.xx + 50 * jnp.where(jnp.abs(u.value) > 0.5, u.value, 0.0),
+        lambda s, u, p: u.t - u.xx - jnp.where(jnp.abs(p.x - 0.43) < 0.02, 1.0, 0.0),
+        lambda s, u, p: u.t - jnp.where(jnp.abs(p.x - 0.43) < 0.02, 1e-3, 1.0) * u.xx,
     ):
         assert not keeps_its_waves(problem(residual=other))
 
@@ -201,6 +215,75 @@ def test_the_finest_wave_of_a_start():
     """sin³ has waves one and three of its half length; on twice the length they are the same."""
     assert finest_wave(mirrored(problem())) == 3
     assert finest_wave(mirrored(problem(start=lambda p: 0 * p.x))) == 0
+
+
+class Ripples(hp.Problem):
+    """Heat from a wave of one's choice."""
+
+    waves: int = 1
+    domain = hp.TimeBox(t=(0, 1), x=(0, 1))
+    fields = ("u",)
+
+    def residual(self, u, p):
+        return u.t - u.xx
+
+    def conditions(self):
+        return [hp.Initial(lambda p: jnp.sin(self.waves * jnp.pi * p.x)), ZERO]
+
+
+def test_a_preset_looks_at_the_problem_with_its_changed_parameters():
+    changed = configure(Ripples(), settings={"problem.waves": "100"})
+    assert changed == dataclasses.replace(configure(Ripples(waves=100)), problem=changed.problem)
+    assert changed.model_config.lattice[1] >= 6 * 100
+
+
+class Separating(hp.Problem):
+    """Cahn and Hilliard's equation as two, one of which has no derivative by time."""
+
+    domain = LINE
+    fields = ("c", "m")
+
+    def residual(self, c, m, p):
+        return c.t - m.xx, m - c**3 + c + 0.01 * c.xx
+
+    def conditions(self):
+        walls = [hp.Neumann(0.0, field=field) for field in self.fields]
+        return [hp.Initial(1.0, field="c"), *walls]
+
+
+class Heated(hp.Problem):
+    """A string and its warmth: of two orders in time."""
+
+    domain = LINE
+    fields = ("u", "v")
+
+    def residual(self, u, v, p):
+        return u.tt - u.xx + v, v.t - v.xx
+
+    def conditions(self):
+        ends = [hp.Dirichlet(0.0, field=field) for field in self.fields]
+        starts = [hp.Initial(bump, field=field) for field in self.fields]
+        return [*starts, hp.Initial(0.0, field="u", derivative="t"), *ends]
+
+
+@pytest.mark.parametrize("made", [Separating(), Heated()], ids=lambda made: made.name)
+def test_systems_with_too_few_starts_get_no_lattice(made):
+    assert goes_on_smoothly(made)
+    assert not configure(made).model_config.lattice
+
+
+def test_a_slope_that_is_given_at_the_start_is_mirrored_as_a_slope():
+    speeds = [hp.Initial(lambda p: jnp.cos(jnp.pi * (p.x + 1) / 3), derivative="x"), ZERO]
+    doubled = mirrored(problem(speeds))
+    (slope,) = (c for c in doubled.conditions() if getattr(c, "derivative", "") == "x")
+    points = jnp.asarray([[0.0, 0.5], [0.0, 3.5], [0.0, 2.5]])
+    found = slope.value(Point(points, ("t", "x")))
+    np.testing.assert_allclose(found, jnp.cos(jnp.pi * (points[:, 1] + 1) / 3), atol=1e-6)
+
+
+def test_mirrors_and_terms_of_the_loss_exclude_each_other():
+    with pytest.raises(UserError, match=r"train\.mirror=false"):
+        configure(hp.problems.Burgers(), settings={"train.exact": "false"})
 
 
 def test_the_rules_take_few_kernels_where_a_solution_stays_smooth():
@@ -248,6 +331,7 @@ def test_insulated_ends_are_solved_with_a_lattice_and_kept_in_a_file(tmp_path):
     np.testing.assert_array_equal(again(**where), solution(**where))
 
 
+@pytest.mark.slow
 def test_waves_between_walls_are_solved_with_a_lattice():
     """Of the second order in time: the speed is handed on from window to window, too."""
     solution = hp.solve(hp.problems.Wave1D(), progress=False)

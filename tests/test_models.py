@@ -131,7 +131,9 @@ def test_it_trains_saves_and_loads(name, tmp_path):
     """
     quick = {"model.width": 6, "train.adam_steps": 100, "train.ssbroyden_steps": 0,
              "train.points": 64}  # fmt: skip
-    solution = hp.solve(Heat(), model=name, settings=quick, progress=False, out=tmp_path / "run")
+    solution = hp.solve(
+        Heat(), model=name, preset="general", settings=quick, progress=False, out=tmp_path / "run"
+    )
     assert solution.result["model"] == name
     assert solution.result["rel_l2"]["u"] < solution.result["rel_l2_initial"]["u"]
     loaded = hp.Solution.load(tmp_path / "run" / "solution.hyres", problem=Heat())

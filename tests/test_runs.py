@@ -22,7 +22,7 @@ from helpers import TINY, Heat
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = {**TINY, "train.ssbroyden_steps": 400, "train.checkpoint_seconds": 0.0}
-ARGUMENTS = ["allen-cahn-dirichlet", "--seed", "5", "--quiet"]
+ARGUMENTS = ["allen-cahn-dirichlet", "--preset", "general", "--seed", "5", "--quiet"]
 ASSIGNMENTS = ["--set", *(f"{key}={value}" for key, value in SETTINGS.items())]
 RESULT_KEYS = {
     "problem", "model", "preset", "seed", "precision", "n_params", "steps", "seconds",
@@ -170,7 +170,9 @@ def test_a_full_disk_does_not_end_a_training(tmp_path, monkeypatch):
 
     monkeypatch.setattr("hyrespinn.experiments.run_directory.save_state", full)
     settings = {**TINY, "train.checkpoint_seconds": 0.0, "train.ssbroyden_steps": 0}
-    solution = hp.solve(Heat(), out=tmp_path / "run", progress=False, settings=settings)
+    solution = hp.solve(
+        Heat(), preset="general", out=tmp_path / "run", progress=False, settings=settings
+    )
     assert solution.result["status"] == "completed"
     assert (tmp_path / "run" / "solution.hyres").is_file()
 
@@ -178,8 +180,17 @@ def test_a_full_disk_does_not_end_a_training(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_own_problems_can_be_resumed_too(tmp_path):
     settings = {**TINY, "train.adam_steps": 200, "train.ssbroyden_steps": 0}
-    whole = hp.solve(Heat(nu=0.1), out=tmp_path / "a", progress=False, settings=settings)
-    hp.solve(Heat(nu=0.1), out=tmp_path / "b", progress=False, settings=settings, max_seconds=1e-9)
+    whole = hp.solve(
+        Heat(nu=0.1), preset="general", out=tmp_path / "a", progress=False, settings=settings
+    )
+    hp.solve(
+        Heat(nu=0.1),
+        preset="general",
+        out=tmp_path / "b",
+        progress=False,
+        settings=settings,
+        max_seconds=1e-9,
+    )
     again = hp.resume(tmp_path / "b", progress=False, max_seconds=1e9)
     assert again.problem.nu == 0.1
     assert again.result["losses"] == whole.result["losses"]

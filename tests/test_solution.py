@@ -14,7 +14,9 @@ from helpers import TINY, Heat
 
 @pytest.fixture(scope="module")
 def solution():
-    return hp.solve(Heat(), progress=False, settings={**TINY, "train.ssbroyden_steps": 0})
+    return hp.solve(
+        Heat(), preset="general", progress=False, settings={**TINY, "train.ssbroyden_steps": 0}
+    )
 
 
 def test_calls_broadcast(solution):

@@ -20,7 +20,8 @@ from helpers import TINY, Heat
 
 def solve(problem=None, **options):
     settings = {**TINY, **options.pop("settings", {})}
-    return hp.solve(problem or Heat(), progress=False, settings=settings, **options)
+    chosen = {"preset": "general", "progress": False, **options}
+    return hp.solve(problem or Heat(), settings=settings, **chosen)
 
 
 def parameters(solution):
@@ -111,7 +112,7 @@ def test_divergence_ends_with_the_last_good_solution():
 def test_a_rate_that_is_too_high_is_mended(capsys):
     """Rolled back to the last good state, a smaller step gets through."""
     settings = {"train.adam_rate": 20.0, "train.adam_warmup": 0, "train.ssbroyden_steps": 0}
-    result = hp.solve(Explosive(), settings={**TINY, **settings}).result
+    result = hp.solve(Explosive(), preset="general", settings={**TINY, **settings}).result
     assert "back to the last good state" in capsys.readouterr().out.replace("\n", " ")
     assert result["status"] == "completed"
     assert np.isfinite(result["losses"]["total"])

@@ -135,7 +135,9 @@ def test_a_window_is_the_whole_of_a_problem_in_its_own_unit_of_time(name, order)
 def marched(tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "marched"
     settings = {**SETTINGS, "train.adam_steps": 400}
-    return hp.solve(Heat(), settings=settings, progress=False, out=out, seed=2), out
+    return hp.solve(
+        Heat(), preset="general", settings=settings, progress=False, out=out, seed=2
+    ), out
 
 
 def test_one_solution_spans_all_windows(marched):
@@ -177,14 +179,14 @@ def test_windows_are_compiled_once(monkeypatch):
 
     monkeypatch.setattr(loop.Trainer, "_record", watched)
     settings = {**SETTINGS, "train.ssbroyden_steps": 4, "train.last_layer": "initial"}
-    hp.solve(Heat(), settings=settings, progress=False)
+    hp.solve(Heat(), preset="general", settings=settings, progress=False)
     assert [w for w, _ in seen] == [0, 0, 1, 1, 2, 2]
     assert len({seconds for _, seconds in seen[1:]}) == 1
 
 
 def test_a_taper_shares_out_the_steps():
     settings = {**SETTINGS, "train.adam_steps": 30, "train.window_taper": 1.0}
-    result = hp.solve(Heat(), settings=settings, progress=False).result
+    result = hp.solve(Heat(), preset="general", settings=settings, progress=False).result
     assert [w["steps"] for w in result["windows"]] == [45, 30, 15]
     assert result["status"] == "completed"
 
@@ -192,6 +194,7 @@ def test_a_taper_shares_out_the_steps():
 def test_a_warm_start_takes_the_last_network(marched):
     warm = hp.solve(
         Heat(),
+        preset="general",
         settings={**SETTINGS, "train.adam_steps": 400, "train.window_start": "warm"},
         progress=False,
         seed=2,
@@ -228,7 +231,9 @@ def test_a_continued_window_keeps_what_the_optimiser_has_learnt(tmp_path, monkey
         return state
 
     monkeypatch.setattr(loop.Trainer, "_continued", watched)
-    solution = hp.solve(Heat(), settings=CONTINUED, progress=False, out=tmp_path / "run")
+    solution = hp.solve(
+        Heat(), preset="general", settings=CONTINUED, progress=False, out=tmp_path / "run"
+    )
     assert [w["steps"] for w in solution.result["windows"]] == [60, 40, 40]
     with (tmp_path / "run" / "history.csv").open() as file:
         later = {row["stage"] for row in csv.DictReader(file) if row["window"] != "1"}
@@ -248,14 +253,23 @@ def test_a_continued_window_keeps_what_the_optimiser_has_learnt(tmp_path, monkey
 def test_a_window_that_ends_before_its_last_stage_leaves_no_curvature():
     """The target is reached with Adam; there is nothing that SSBroyden could go on with."""
     settings = {**CONTINUED, "train.target_loss": 1e9}
-    windows = hp.solve(Heat(), settings=settings, progress=False).result["windows"]
+    windows = hp.solve(Heat(), preset="general", settings=settings, progress=False).result[
+        "windows"
+    ]
     assert [w["status"] for w in windows] == ["target"] * 3
 
 
 def test_a_chain_trained_in_turn_cannot_be_continued():
     settings = {"train.levels": "in turn", "train.window_start": "continued"}
     with pytest.raises(UserError, match="choose 'warm' or 'new'"):
-        hp.solve(Heat(), model="stackedpinn", preset="smoke", settings=settings, progress=False)
+        hp.solve(
+            Heat(),
+            preset="general",
+            model="stackedpinn",
+            preset="smoke",
+            settings=settings,
+            progress=False,
+        )
 
 
 @pytest.mark.slow
@@ -279,10 +293,17 @@ def test_a_stopped_march_resumes_to_the_same_bits(tmp_path, settings, steps):
         if self.progress.window == 1:  # after the first chunk of window 2
             self._finish("interrupted", "stopped by the test")
 
-    whole = hp.solve(Heat(), settings=settings, progress=False, seed=2)
+    whole = hp.solve(Heat(), preset="general", settings=settings, progress=False, seed=2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop.Trainer, "_should_stop", early)
-        part = hp.solve(Heat(), settings=settings, progress=False, seed=2, out=tmp_path / "run")
+        part = hp.solve(
+            Heat(),
+            preset="general",
+            settings=settings,
+            progress=False,
+            seed=2,
+            out=tmp_path / "run",
+        )
     assert part.result["status"] == "interrupted"
     assert len(part.windows) == 2
     assert part.result["rel_l2"] is None  # the last window has no solution yet

@@ -16,7 +16,7 @@ from . import __version__
 from .errors import UserError
 from .experiments.bench import PAPER_PROBLEMS, Bench, BenchRequest, bench, default_directory
 from .experiments.bench_jobs import default_jobs
-from .experiments.config import RunConfig, parse_assignments, settings, with_settings
+from .experiments.config import RunConfig, parse_assignments, settings
 from .experiments.loading import load_problem
 from .experiments.predict import predict_file
 from .experiments.presets import PRESETS, configure
@@ -124,15 +124,15 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
 
 
 def _configuration(options: Any, problem: str) -> RunConfig:
-    config = configure(
+    return configure(
         load_problem(problem),
         model=options.model,
         preset=options.preset,
         seed=getattr(options, "seed", 0),
         precision=getattr(options, "precision", "float64"),
         max_seconds=getattr(options, "max_seconds", None),
+        settings=parse_assignments(getattr(options, "set", [])),
     )
-    return with_settings(config, parse_assignments(getattr(options, "set", [])))
 
 
 def list_command(options: Any) -> int:

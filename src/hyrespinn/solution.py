@@ -38,7 +38,7 @@ from .problems.problem import (
     problem_named,
 )
 
-FORMAT = 2
+FORMAT = 3
 BATCH = 65536
 
 
@@ -285,6 +285,11 @@ class Solution:
         arrays, members = load_arrays(Path(path), "solution")
         try:
             spec = json.loads(members["solution.json"])
+            if spec["format"] > FORMAT:
+                raise UserError(
+                    f"The solution {path} was written by a newer version of hyrespinn (its format is "
+                    f"{spec['format']}, this version reads up to {FORMAT}); update the package."
+                )
             config = settings_from_json(spec["model"], spec["model_config"])
             if problem is None:
                 problem = problem_from(spec, members.get("problem.pickle"))

@@ -8,6 +8,7 @@ import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from ..nn import MODELS, HyResPINNConfig
 from ..nn.settings import later_settings
 from ..problems.problem import Problem, derived_derivatives
 from .bench_table import Cell
-from .config import RunConfig, TrainConfig, settings, with_settings
+from .config import RunConfig, TrainConfig, settings
 from .loading import load_problem
 from .presets import configure
 from .run_directory import RunDirectory
@@ -243,7 +244,8 @@ def _configured(
     request: BenchRequest, problem: Problem, model: str, seed: int
 ) -> tuple[RunConfig, set[str]]:
     """The configuration with the settings that the problem and the model have, and all keys."""
-    config = configure(
+    made = partial(
+        configure,
         problem,
         model=model,
         preset=request.preset,
@@ -251,6 +253,7 @@ def _configured(
         precision=request.precision,
         max_seconds=request.max_seconds,
     )
+    config = made()
     keys = set(settings(config))
     chosen = {key: value for key, value in request.settings.items() if key in keys}
-    return with_settings(config, chosen), keys
+    return made(settings=chosen) if chosen else config, keys

@@ -105,6 +105,12 @@ class TrainConfig:
                 raise UserError(
                     f"train.{name} is a share between 0 and 1, not {getattr(self, name)}."
                 )
+        if self.mirror and not self.exact:
+            raise UserError(
+                "train.exact=false makes boundary conditions terms of the loss, and train.mirror "
+                "builds them in. Set train.mirror=false too; kernels on a lattice need one of them, so "
+                "take --preset general with it."
+            )
         self.plan()
 
     def plan(self) -> list[tuple[str, int]]:
@@ -200,19 +206,30 @@ def with_settings(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
     Keys are ``problem.…``, ``model.…`` and ``train.…``, as :func:`settings` lists them.
     """
     known = settings(config)
-    updates: dict[str, dict[str, Any]] = {"problem": {}, "model": {}, "train": {}}
-    for key, value in changes.items():
+    for key in changes:
         if key not in known:
             raise unknown("setting", key, known)
-        section, name = key.split(".", 1)
-        hint = typing.get_type_hints(type(_sections(config)[section]))[name]
-        updates[section][name] = _read(key, value, hint)
     return dataclasses.replace(
         config,
-        problem=dataclasses.replace(config.problem, **updates["problem"]),  # type: ignore[type-var]
-        model_config=dataclasses.replace(config.model_config, **updates["model"]),
-        train=dataclasses.replace(config.train, **updates["train"]),
+        problem=with_parameters(config.problem, changes),
+        model_config=_changed("model", config.model_config, changes),
+        train=_changed("train", config.train, changes),
     )
+
+
+def with_parameters(problem: Problem, changes: Mapping[str, Any]) -> Problem:
+    """The problem with the parameters among these settings."""
+    return _changed("problem", problem, changes)
+
+
+def _changed(section: str, part: Any, changes: Mapping[str, Any]) -> Any:
+    """A part of the configuration with those of the changes that are its own."""
+    hints = typing.get_type_hints(type(part))
+    own = {f.name: f"{section}.{f.name}" for f in dataclasses.fields(part)}
+    updates = {
+        name: _read(key, changes[key], hints[name]) for name, key in own.items() if key in changes
+    }
+    return dataclasses.replace(part, **updates)
 
 
 def parse_assignments(texts: Iterable[str]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from ..errors import UserError, unknown
 from ..nn import HyResPINNConfig, Inputs, model_named
 from ..problems.problem import Problem, anatomy
 from ..solution import inputs_of
-from .config import RunConfig, TrainConfig
+from .config import RunConfig, TrainConfig, with_parameters, with_settings
 from .paper import paper_model, paper_training
 from .rules import fitted_model, fitted_training, on_lattice, traits_of
 from .shapes import shape_of
@@ -131,8 +131,12 @@ def configure(
     seed: int = 0,
     precision: str = "float64",
     max_seconds: float | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> RunConfig:
-    """The configuration of a preset for a problem."""
+    """The configuration of a preset for a problem, with some keys changed.
+
+    A preset looks at the problem, so that changes of its parameters come first.
+    """
     model_named(model)
     if preset not in PRESETS:
         raise unknown("preset", preset, PRESETS)
@@ -140,5 +144,8 @@ def configure(
         raise unknown("precision", precision, ("float64", "float32"))
     if max_seconds is not None and not max_seconds > 0:
         raise UserError(f"The time limit must be positive, not {max_seconds}.")
+    changes = settings or {}
+    problem = with_parameters(problem, changes)
     model_config, train = PRESETS[preset](problem, model, precision)
-    return RunConfig(problem, model, model_config, train, preset, seed, precision, max_seconds)
+    config = RunConfig(problem, model, model_config, train, preset, seed, precision, max_seconds)
+    return with_settings(config, changes)

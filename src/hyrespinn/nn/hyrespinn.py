@@ -22,7 +22,7 @@ from .embeddings import Embedding
 from .features import FourierBranch
 from .gates import GATES
 from .inputs import Inputs
-from .kernels import kernel_named
+from .kernels import KERNELS, kernel_named
 from .lattice import LatticeRBF, lattice_axes
 from .mlp import DNN_COUNTS, DNNS, MLP, Zero, mlp_count
 from .parameters import scaled
@@ -167,6 +167,7 @@ class HyResPINNConfig(Settings):
 
     def check(self) -> None:
         for what, name, known in (
+            ("kernel", self.kernel, KERNELS),
             ("distance", self.distance, DISTANCES),
             ("gate", self.gate, GATES),
             ("dnn", self.dnn, DNNS),
