@@ -62,9 +62,7 @@ def test_a_mistake_inside_it_is_not_hidden():
 
 def test_it_can_be_trained_saved_and_loaded(registered, tmp_path):
     settings = {key: value for key, value in TINY.items() if not key.startswith("model.")}
-    solution = hp.solve(
-        Heat(), preset="general", model="foreign", preset="smoke", progress=False, settings=settings
-    )
+    solution = hp.solve(Heat(), model="foreign", preset="smoke", progress=False, settings=settings)
     result = solution.result
     assert isinstance(solution.model, Foreign)
     assert result["rel_l2"]["u"] < 0.2

@@ -55,7 +55,9 @@ def grid_of(dimension):
     return jnp.asarray(np.stack(np.meshgrid(*axes[:dimension], indexing="ij"), axis=-1))
 
 
-@pytest.mark.parametrize(("dimension", "harmonics"), [(1, 1), (2, 1), (3, 1), (2, 2)])
+@pytest.mark.parametrize(
+    ("dimension", "harmonics"), [(1, 1), (2, 1), pytest.param(3, 1, marks=pytest.mark.slow), (2, 2)]
+)
 @pytest.mark.parametrize("on_grid", [True, False], ids=["grid", "scattered"])
 def test_a_lattice_is_the_sum_of_its_kernels(dimension, harmonics, on_grid):
     """Values and derivatives, mixed ones too, at points that form a grid and at any."""

@@ -264,7 +264,6 @@ def test_a_chain_trained_in_turn_cannot_be_continued():
     with pytest.raises(UserError, match="choose 'warm' or 'new'"):
         hp.solve(
             Heat(),
-            preset="general",
             model="stackedpinn",
             preset="smoke",
             settings=settings,

@@ -72,8 +72,8 @@ def check_lattice(objective: Objective, theta: Array) -> None:
         raise UserError(
             f"There are {columns} coefficients at each place of model.lattice and only {rows} equations "
             "to find them with. Take more points along time in train.lattice or fewer kernels in "
-            "model.lattice, model.width=number of fields, and an initial condition for every field; or --preset "
-            "general, which has no lattices."
+            "model.lattice, model.width=number of fields, and an initial condition for every field; or "
+            "--preset general, which has no lattices."
         )
 
 
