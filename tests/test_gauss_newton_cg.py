@@ -170,6 +170,7 @@ def test_single_precision_is_refused():
         solve_configured(config, progress=False)
 
 
+@pytest.mark.slow
 def test_a_linear_equation_is_solved_to_rounding():
     result = hp.solve(Carried(), settings=settings((8, 16), (7, 16)), progress=False).result
     assert result["status"] == "converged"

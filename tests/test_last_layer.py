@@ -119,6 +119,7 @@ def test_level_by_level_has_stages_for_every_network():
         make_stages(TrainConfig(levels="in turn"), None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_training_a_level_leaves_the_others_alone():
     """A step of the second network's stage moves its parameters and no others."""

@@ -16,6 +16,8 @@ from hyrespinn.problems.ansatz import build_ansatz
 from hyrespinn.problems.problem import anatomy, principal_part, residuals_at
 from hyrespinn.solution import inputs_of
 
+from helpers import some_slow
+
 pytestmark = pytest.mark.usefixtures("x64")
 POINTS = np.random.default_rng(1).uniform(0.3, 0.9, (7, 2))
 # Mixed, of different orders, with coefficients that vary.
@@ -143,7 +145,9 @@ def agree(together, apart):
     np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-8, atol=1e-11 * size)
 
 
-@pytest.mark.parametrize("name", sorted(PROBLEMS))
+@pytest.mark.parametrize(
+    "name", some_slow(sorted(PROBLEMS), ("darcy-3d-dirichlet", "helmholtz-2d"))
+)
 def test_every_problem_gives_the_same_residual_and_gradient(name):
     agree(*both_ways(problem_named(name)(), PINNConfig(width=6, depth=2)))
 
