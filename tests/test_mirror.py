@@ -15,8 +15,9 @@ from hyrespinn.experiments.presets import configure
 from hyrespinn.geometry.sampling import kronecker
 from hyrespinn.nn import PINNConfig
 from hyrespinn.problems.ansatz import build_ansatz
+from hyrespinn.problems.continuation import goes_on_smoothly
 from hyrespinn.problems.fields import Point
-from hyrespinn.problems.mirror import EVEN, ODD, goes_on_smoothly, mirrored
+from hyrespinn.problems.mirror import EVEN, ODD, mirrored
 from hyrespinn.problems.problem import anatomy, residuals_of
 from hyrespinn.problems.waves import finest_wave, keeps_its_waves
 from hyrespinn.solution import inputs_of

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from ..geometry import Box
 from ..nn import HyResPINNConfig
 from ..problems.conditions import Initial, Periodic, embedded
-from ..problems.mirror import goes_on_smoothly, mirrored
+from ..problems.continuation import goes_on_smoothly
+from ..problems.mirror import mirrored
 from ..problems.problem import Problem, anatomy, field_of
 from ..problems.waves import finest_wave, keeps_its_waves
 from .config import TrainConfig

@@ -31,6 +31,7 @@ from ..problems.problem import (
     Anatomy,
     Problem,
     field_of,
+    index_of,
     named_residuals,
     principal_part,
     requested_derivatives,
@@ -142,7 +143,8 @@ class TermBuilder:
     ) -> Term:
 
         names = self.anatomy.residual_names
-        order = max(index[0] for index in self.anatomy.requested)
+        has_time = self.problem.domain.has_time
+        order = max(index[0] for index in self.anatomy.requested) if has_time else 0
         return Term("interior", self.weights.residual, draw, residuals, names, time_order=order)
 
     def condition(self, condition: Condition, name: str) -> Term:
@@ -188,8 +190,7 @@ class TermBuilder:
 
     def _initial(self, condition: Initial, name: str) -> Term:
         domain, i = self.problem.domain, self._column(condition)
-        zero = (0,) * domain.dimension
-        index = parse(condition.derivative, domain.coordinates) if condition.derivative else zero
+        index = index_of(self.problem, condition)
 
         lattice = self.lattice
         grid = () if lattice is None else lattice.space

@@ -18,18 +18,22 @@ from jax import Array
 from ..derivatives import Taylor, column, square
 
 # Up to this many coordinates, differences are formed one coordinate at a time, which is exact
-# near a centre; beyond, the square is expanded into matrix products, which is much faster.
-DIRECT = 8
+# near a centre; beyond, the square is expanded into matrix products, which is much faster: with the
+# three features of time and a periodic coordinate a third of the time of a whole training step, and more.
+DIRECT = 2
+# Many kernels that stay where they are depend on each other so nearly that rounding counts.
+DIRECT_FIXED = 8
 
 
 class Distance(eqx.Module):
-    """``__call__(h, centres)`` gives ``r²`` with shape ``(..., centres)``.
+    """``__call__(h, centres)`` gives ``r²`` with shape ``(..., centres)``, by differences of up to
+    ``direct`` coordinates.
 
     Made of widths: one for each centre, or ``(centres, dimension)`` along the coordinate axes.
     """
 
     @abstractmethod
-    def __call__(self, h: Any, centers: Array) -> Any: ...
+    def __call__(self, h: Any, centers: Array, direct: int = DIRECT) -> Any: ...
 
     @abstractmethod
     def widths(self, dimension: int) -> Array:
@@ -50,8 +54,8 @@ class Isotropic(Distance):
         logs = jnp.log(widths)
         self.log_inverse = -(logs if logs.ndim == 1 else jnp.mean(logs, axis=1))
 
-    def __call__(self, h: Any, centers: Array) -> Any:
-        return _scaled_squares(h, centers, jnp.exp(self.log_inverse)[:, None])
+    def __call__(self, h: Any, centers: Array, direct: int = DIRECT) -> Any:
+        return _scaled_squares(h, centers, jnp.exp(self.log_inverse)[:, None], direct)
 
     def widths(self, dimension: int) -> Array:
         return jnp.repeat(jnp.exp(-self.log_inverse)[:, None], dimension, axis=1)
@@ -69,8 +73,8 @@ class Diagonal(Distance):
     def __init__(self, widths: Array, dimension: int):
         self.log_inverse = _along_axes(-jnp.log(widths), dimension)
 
-    def __call__(self, h: Any, centers: Array) -> Any:
-        return _scaled_squares(h, centers, jnp.exp(self.log_inverse))
+    def __call__(self, h: Any, centers: Array, direct: int = DIRECT) -> Any:
+        return _scaled_squares(h, centers, jnp.exp(self.log_inverse), direct)
 
     def widths(self, dimension: int) -> Array:
         return jnp.exp(-self.log_inverse)
@@ -99,7 +103,7 @@ class Full(Distance):
         filled = empty.at[:, diagonal, diagonal].set(jnp.exp(self.log_diagonal))
         return filled.at[:, rows, columns].set(self.below)
 
-    def __call__(self, h: Any, centers: Array) -> Any:
+    def __call__(self, h: Any, centers: Array, direct: int = DIRECT) -> Any:
         matrices = self.matrices
         count, dimension, _ = matrices.shape
         flat = matrices.reshape(count * dimension, dimension).T
@@ -125,11 +129,11 @@ def _along_axes(values: Array, dimension: int) -> Array:
     return values if values.ndim == 2 else jnp.repeat(values[:, None], dimension, axis=1)
 
 
-def _scaled_squares(h: Any, centers: Array, inverse: Array) -> Any:
+def _scaled_squares(h: Any, centers: Array, inverse: Array, direct: int) -> Any:
     """``Σ_i (inverse_ji (h_i − c_ji))²``."""
     dimension = centers.shape[1]
     inverse = jnp.broadcast_to(inverse, centers.shape)
-    if dimension <= DIRECT:
+    if dimension <= direct:
         total: Any = 0.0
         for i in range(dimension):
             coordinate = column(h, i)

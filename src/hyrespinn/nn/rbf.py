@@ -8,7 +8,7 @@ import equinox as eqx
 from jax import Array
 
 from .dense import glorot
-from .distances import Distance
+from .distances import DIRECT, DIRECT_FIXED, Distance
 from .kernels import KERNELS
 from .parameters import Fixed, value
 
@@ -38,7 +38,8 @@ class RBF(eqx.Module):
 
     def basis(self, h: Any) -> Any:
         """The kernel matrix ``(points, centres)``."""
-        return KERNELS[self.kernel](value(self.distance)(h, value(self.centers)))
+        direct = DIRECT_FIXED if isinstance(self.centers, Fixed) else DIRECT
+        return KERNELS[self.kernel](value(self.distance)(h, value(self.centers), direct))
 
     def __call__(self, h: Any) -> Any:
         return self.basis(h) @ self.coefficients

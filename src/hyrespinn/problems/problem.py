@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-from ..derivatives import MultiIndex, Taylor, closure, coordinates, lift
+from ..derivatives import MultiIndex, Taylor, closure, coordinates, lift, parse
 from ..errors import UserError, unknown
 from ..geometry import Domain
 from ..geometry.sampling import kronecker
@@ -321,6 +321,12 @@ def field_of(problem: Problem, condition: Any) -> str:
     if condition.field not in problem.fields:
         raise unknown("field", condition.field, problem.fields)
     return condition.field
+
+
+def index_of(problem: Problem, condition: Initial) -> MultiIndex:
+    """The derivative that a condition at the initial time is about."""
+    names = problem.domain.coordinates
+    return parse(condition.derivative, names) if condition.derivative else (0,) * len(names)
 
 
 def exact_fields(problem: Problem, p: Point, order: int) -> list[Field]:
