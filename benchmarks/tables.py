@@ -6,6 +6,7 @@ A table stands between ``<!-- name -->`` and ``<!-- end -->``; a test checks tha
 from __future__ import annotations
 
 import json
+import math
 import re
 from functools import cache
 from itertools import pairwise
@@ -215,6 +216,20 @@ def models_general() -> str:
     return "\n".join(lines)
 
 
+def models_seeds() -> str:
+    """The models of the general preset that were run with several seeds."""
+    lines = _head("row", "model", "errors, seed by seed", "geometric mean", "steps a second")
+    for problem in PAPER_PROBLEMS:
+        for row in rows_of(_present("general").values(), problem, tuple(MODELS)):
+            errors = row.errors("u")
+            if len(errors) < 2:
+                continue
+            middle = math.exp(sum(map(math.log, errors)) / len(errors))
+            each = ", ".join(f"{e:.1e}" for e in errors)
+            lines.append(f"| `{problem}` | {row.model} | {each} | {middle:.1e} | {row.rate:.0f} |")
+    return "\n".join(lines)
+
+
 def model_tuning() -> str:
     """The trials of every model: the error, and the steps that fitted into the time."""
     found = _result("model_tuning")
@@ -404,6 +419,7 @@ TABLES = {
     "until-table": until_table,
     "paper-references": paper_references,
     "models-general": models_general,
+    "models-seeds": models_seeds,
     "model-tuning": model_tuning,
     "rules": rules,
     "rivals-step": rivals_step,
