@@ -402,6 +402,7 @@ def test_outside_the_ring_there_is_nothing(run):
     np.testing.assert_array_equal(np.isfinite(flow).all(axis=-1), inside)
 
 
+@pytest.mark.slow
 def test_a_function_for_mu_is_saved_with_the_solution(tmp_path):
     """A registered problem, but a parameter that no JSON holds: it is stored as code."""
     problem = Darcy2DDirichlet(mu=lambda p: 1 + p.x**2)

@@ -260,6 +260,7 @@ def test_not_a_number_counts_as_no_decrease():
     assert float(state.theta[0]) == pytest.approx(0.01, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_network_that_is_linear_in_its_parameters_is_solved_in_one_step():
     """Poisson's equation, trained in the last layer alone."""
     objective, theta, samples, context = case("darcy-2d-dirichlet", **{"train.points": 200})
