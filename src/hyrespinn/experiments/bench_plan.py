@@ -179,15 +179,21 @@ LATER = {"model_config": later_settings(HyResPINNConfig), "train": later_setting
 def digest(config: Mapping[str, Any]) -> str:
     """A hash of a configuration, without texts for people, in which a function has an address.
 
-    A setting that came later counts only where it is not what its absence meant.
+    A setting that came later counts only where it is not what its absence meant. The hash is the
+    same before and after a configuration is written to a file, where tuples become lists.
     """
-    content = {k: v for k, v in config.items() if k != "problem_values"}
+    content = _as_stored({k: v for k, v in config.items() if k != "problem_values"})
     for section in ("model_config", "train"):
-        came = LATER[section]
+        came = _as_stored(LATER[section])
         content[section] = {
             k: v for k, v in content[section].items() if k not in came or v != came[k]
         }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _as_stored(content: Mapping[str, Any]) -> dict[str, Any]:
+    stored: dict[str, Any] = json.loads(json.dumps(content))
+    return stored
 
 
 def attempt(task: Task, verbose: bool = False) -> tuple[Cell | None, int | None]:
