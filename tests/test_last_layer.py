@@ -52,11 +52,11 @@ def test_nothing_is_left_for_the_last_layer_to_do(name, fit):
     objective, theta = made(name, **settings.get(name, {}))
     context = objective.context()
     fitted = jax.jit(lambda t, c: fit_last_layer(objective, t, c, KEY, fit))(theta, context)
-    misfit = lambda t: MISFITS[fit](objective, t, context, KEY)  # noqa: E731
+    misfit = jax.jit(lambda t: MISFITS[fit](objective, t, context, KEY))
     linear, put = linear_part(objective.assemble, fitted)
     r = np.asarray(misfit(fitted))
     assert np.linalg.norm(r) < 0.9 * np.linalg.norm(misfit(theta))
-    columns = np.asarray(jax.jacfwd(lambda v: misfit(put(v)))(linear))
+    columns = np.asarray(jax.jit(jax.jacfwd(lambda v: misfit(put(v))))(linear))
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     strong = left[:, sizes > 2e-3 * sizes[0]]
     assert strong.shape[1] >= 3

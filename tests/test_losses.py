@@ -380,7 +380,7 @@ def test_the_gradient_by_blocks_is_that_of_the_whole_loss(count, x64, monkeypatc
         lambda u, p: u.xx - u**2 + p.x, conditions, counts=(count, 10, 12), config=TINY
     )
     samples = made.draw(KEY)
-    value, gradient = made.value_and_grad(samples)(theta)
-    whole, slope = jax.value_and_grad(made.value)(theta, samples)
+    value, gradient = jax.jit(made.value_and_grad(samples))(theta)
+    whole, slope = jax.jit(jax.value_and_grad(made.value))(theta, samples)
     assert float(value) == pytest.approx(float(whole), rel=1e-12)
     np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-11 * np.abs(slope).max())

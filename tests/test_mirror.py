@@ -321,6 +321,7 @@ class Cooling(hp.Problem):
         return 2 + jnp.exp(-rate * p.t) * jnp.cos(jnp.pi * (p.x - 1) / 2)
 
 
+@pytest.mark.slow
 def test_insulated_ends_are_solved_with_a_lattice_and_kept_in_a_file(tmp_path):
     solution = hp.solve(Cooling(), progress=False, settings={"train.windows": 20})
     assert solution.mirror
