@@ -222,6 +222,7 @@ def test_a_march_resumes_to_the_same_bits(tmp_path):
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
+@pytest.mark.slow
 def test_new_points_begin_where_a_round_has_converged():
     settings = {
         **SETTINGS,
@@ -237,6 +238,7 @@ def test_new_points_begin_where_a_round_has_converged():
     assert once["steps"] < result["steps"] < 30
 
 
+@pytest.mark.slow
 def test_another_stage_goes_on_where_gauss_newton_has_converged():
     settings = {**SETTINGS, "train.stages": ("gauss-newton:12", "ssbroyden:5")}
     result = hp.solve(Heat(), preset="general", settings=settings, progress=False).result

@@ -132,7 +132,7 @@ def test_products_with_the_jacobian_are_those_of_the_dense_one():
         pytest.param(Carried(), (4, 8), (5, 16), marks=pytest.mark.slow),
         (hp.problems.Heat1D(), (4, 12), (3, 12)),
         pytest.param(Pair(), (3, 4, 6), (2, 4, 6), marks=pytest.mark.slow),
-        (Pair(), (3, 4, 5), (2, 8, 5)),
+        pytest.param(Pair(), (3, 4, 5), (2, 8, 5), marks=pytest.mark.slow),
     ],
     ids=["line", "an odd number", "twice the points", "between walls", "plane", "finer one way"],
 )

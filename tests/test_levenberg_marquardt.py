@@ -83,7 +83,8 @@ def test_the_jacobian_is_that_of_the_weighted_vector(name):
     assert loss == pytest.approx(float(jnp.sum(rows**2)), rel=1e-13)
 
 
-@pytest.mark.parametrize("frozen", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("frozen", [False, True])
 def test_causal_weights_and_a_window_reach_the_rows(frozen):
     settings = {"train.causal_chunks": 4, "train.causal_tolerances": (0.3,), "train.windows": 3}
     objective, theta, samples, context = case("allen-cahn-dirichlet", **settings)

@@ -78,10 +78,11 @@ def test_float32_by_choice():
         ({"train.target_loss": 1e9}, {}, "target"),
         ({"train.relative_target": 1e9}, {}, "target"),
         ({}, {"max_seconds": 1e-6}, "time_limit"),
-        (
+        pytest.param(
             {"train.patience": 1, "train.ssbroyden_steps": 2000, "train.relative_target": 0.0},
             {},
             "stalled",
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -197,6 +198,7 @@ def test_a_time_limit_cuts_short_what_it_has_no_time_for(began, length, limit, e
     assert stops.cut_short(length, began, now=(300, 80.0)) == expected
 
 
+@pytest.mark.slow
 def test_the_last_round_lasts_until_the_time_is_over(tmp_path, monkeypatch):
     """On a clock that ticks once for each program that is run."""
 

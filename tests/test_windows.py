@@ -220,6 +220,7 @@ CONTINUED = {
 }
 
 
+@pytest.mark.slow
 def test_a_continued_window_keeps_what_the_optimiser_has_learnt(tmp_path, monkeypatch):
     ends, begins = [], []
     continued = loop.Trainer._continued

@@ -222,10 +222,11 @@ def plan(request: BenchRequest, path: Path) -> list[Task]:
     tasks = []
     for problem in _problems(request.problems):
         for model in _unique(request.models):
+            config, keys = _configured(request, problem, model)
+            known |= keys
             for seed in _unique(request.seeds):
-                config, keys = _configured(request, problem, model, seed)
-                known |= keys
-                tasks.append(Task(config, path / problem.name / f"{model}-seed{seed}"))
+                place = path / problem.name / f"{model}-seed{seed}"
+                tasks.append(Task(dataclasses.replace(config, seed=seed), place))
     if not (path / "bench.json").exists():  # else further models may well lack a key of the first
         for key in request.settings:
             if key not in known:
@@ -246,16 +247,16 @@ def _problems(texts: Sequence[str]) -> list[Problem]:
     return [problem for _, problem in by_name.values()]
 
 
-def _configured(
-    request: BenchRequest, problem: Problem, model: str, seed: int
-) -> tuple[RunConfig, set[str]]:
-    """The configuration with the settings that the problem and the model have, and all keys."""
+def _configured(request: BenchRequest, problem: Problem, model: str) -> tuple[RunConfig, set[str]]:
+    """The configuration with the settings that the problem and the model have, and all keys.
+
+    It is the same for all seeds: a preset looks at the problem, which takes a second or two.
+    """
     made = partial(
         configure,
         problem,
         model=model,
         preset=request.preset,
-        seed=seed,
         precision=request.precision,
         max_seconds=request.max_seconds,
     )
