@@ -480,7 +480,7 @@ def test_a_real_bench_stops_goes_on_and_is_kept(tmp_path, monkeypatch):
     (cell,) = found.cells.values()
     assert cell.status == "interrupted"
     assert 0 < cell.steps < 150
-    assert column(found.grids[0], "seeds")["pinn"] == "0/2"
+    assert column(found.grids[0], "seeds")["pinn"] == "0/1"
 
     found = bench(request, tmp_path, lambda line: None)
     assert found.signal is None
