@@ -120,9 +120,9 @@ NOT_RUN = "not run yet"
 
 
 @cache
-def _present(preset: str) -> dict[tuple[str, str, int], Cell]:
-    """The cells of a preset that were run with its present settings."""
-    path = RESULTS / f"bench-{preset}"
+def _present(name: str) -> dict[tuple[str, str, int], Cell]:
+    """The cells of ``results/bench-NAME`` that were run with the present settings of their preset."""
+    path = RESULTS / f"bench-{name}"
     if not (path / "bench.json").exists():
         return {}
     bench = Bench.open(path)
@@ -202,9 +202,8 @@ def paper_references() -> str:
 def models_general() -> str:
     """All models with the general preset, and what HyResPINN has with the preset that fits it."""
     lines = _head("row", *MODELS, "hyrespinn, `fast`")
-    cells = [cell for cell in _present("general").values() if cell.seed == 0]
     for problem in PAPER_PROBLEMS:
-        rows = rows_of(cells, problem, tuple(MODELS))
+        rows = rows_of(_present("models").values(), problem, tuple(MODELS))
         if not any(row.good for row in rows):
             continue
         errors = [row.error("u") for row in rows]
@@ -213,6 +212,20 @@ def models_general() -> str:
         fast = _row("fast", problem)
         fitted = f"{fast.error('u'):.1e} in {fast.seconds:.0f} s" if fast else NOT_RUN
         lines.append(f"| `{problem}` | {' | '.join(texts)} | {fitted} |")
+    return "\n".join(lines)
+
+
+def models_last() -> str:
+    """The geometric mean of each model's error over the last part of its training, and its range."""
+    lines = _head("row", *MODELS)
+    found = _result("model_errors")
+    for problem in (p for p in PAPER_PROBLEMS if p in found):
+        entries = [found[problem].get(f"{model}, seed 0") for model in MODELS]
+        errors = [entry["error"] if entry else None for entry in entries]
+        texts = bold_smallest([NOT_RUN if e is None else f"{e:.1e}" for e in errors], errors)
+        ranges = [f" ({e['smallest']:.1e} to {e['largest']:.1e})" if e else "" for e in entries]
+        cells = (text + between for text, between in zip(texts, ranges, strict=True))
+        lines.append(f"| `{problem}` | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -419,6 +432,7 @@ TABLES = {
     "until-table": until_table,
     "paper-references": paper_references,
     "models-general": models_general,
+    "models-last": models_last,
     "models-seeds": models_seeds,
     "model-tuning": model_tuning,
     "rules": rules,
