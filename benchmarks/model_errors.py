@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import math
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ def summary(history: Path, seconds: float) -> dict[str, Any]:
     begin = float(rows[-1]["seconds"]) - seconds
     errors = [float(r["rel_l2_u"]) for r in rows if r["rel_l2_u"] and float(r["seconds"]) >= begin]
     return {
-        "error": math.exp(sum(map(math.log, errors)) / len(errors)),
+        "error": statistics.geometric_mean(errors),
         "smallest": min(errors),
         "largest": max(errors),
         "last loss": float(rows[-1]["loss_total"]),
@@ -40,13 +40,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/model_errors.json"))
     options = parser.parse_args()
     found = json.loads(options.out.read_text())["result"] if options.out.exists() else {}
-    for (problem, model, seed), cell in Bench.open(options.bench).cells.items():
+    bench = Bench.open(options.bench)
+    for (problem, model, seed), cell in bench.cells.items():
         history = options.bench / problem / f"{model}-seed{seed}" / "history.csv"
         if history.exists() and cell.is_over:
             figures = {"commit": cell.commit, "configuration": cell.configuration}
             entry = figures | summary(history, options.seconds)
             found.setdefault(problem, {})[f"{model}, seed {seed}"] = entry
-    write_json(options.out, {"seconds": options.seconds, "result": found})
+    content = {"seconds": options.seconds, "result": found, "environment": bench.environment}
+    write_json(options.out, content)
 
 
 if __name__ == "__main__":

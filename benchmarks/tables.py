@@ -6,8 +6,9 @@ A table stands between ``<!-- name -->`` and ``<!-- end -->``; a test checks tha
 from __future__ import annotations
 
 import json
-import math
 import re
+import statistics
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -199,6 +200,11 @@ def paper_references() -> str:
     return "\n".join(lines)
 
 
+def _error_texts(errors: Sequence[float | None]) -> list[str]:
+    """The errors of one row, the smallest bold."""
+    return bold_smallest([NOT_RUN if e is None else f"{e:.1e}" for e in errors], errors)
+
+
 def models_general() -> str:
     """All models with the general preset, and what HyResPINN has with the preset that fits it."""
     lines = _head("row", *MODELS, "hyrespinn, `fast`")
@@ -207,8 +213,7 @@ def models_general() -> str:
         if not any(row.good for row in rows):
             continue
         errors = [row.error("u") for row in rows]
-        texts = [NOT_RUN if e is None else f"{e:.1e}" for e in errors]
-        texts = bold_smallest(texts, errors)
+        texts = _error_texts(errors)
         fast = _row("fast", problem)
         fitted = f"{fast.error('u'):.1e} in {fast.seconds:.0f} s" if fast else NOT_RUN
         lines.append(f"| `{problem}` | {' | '.join(texts)} | {fitted} |")
@@ -222,7 +227,7 @@ def models_last() -> str:
     for problem in (p for p in PAPER_PROBLEMS if p in found):
         entries = [found[problem].get(f"{model}, seed 0") for model in MODELS]
         errors = [entry["error"] if entry else None for entry in entries]
-        texts = bold_smallest([NOT_RUN if e is None else f"{e:.1e}" for e in errors], errors)
+        texts = _error_texts(errors)
         ranges = [f" ({e['smallest']:.1e} to {e['largest']:.1e})" if e else "" for e in entries]
         cells = (text + between for text, between in zip(texts, ranges, strict=True))
         lines.append(f"| `{problem}` | {' | '.join(cells)} |")
@@ -237,7 +242,7 @@ def models_seeds() -> str:
             errors = row.errors("u")
             if len(errors) < 2:
                 continue
-            middle = math.exp(sum(map(math.log, errors)) / len(errors))
+            middle = statistics.geometric_mean(errors)
             each = ", ".join(f"{e:.1e}" for e in errors)
             lines.append(f"| `{problem}` | {row.model} | {each} | {middle:.1e} | {row.rate:.0f} |")
     return "\n".join(lines)

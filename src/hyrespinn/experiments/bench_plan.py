@@ -172,7 +172,14 @@ class Task:
         return Cell(*self.key, status="failed", message=f"{kind}{error}")
 
 
-LATER = {"model_config": later_settings(HyResPINNConfig), "train": later_settings(TrainConfig)}
+def _as_stored(content: Mapping[str, Any]) -> dict[str, Any]:
+    stored: dict[str, Any] = json.loads(json.dumps(content))
+    return stored
+
+
+LATER = _as_stored(
+    {"model_config": later_settings(HyResPINNConfig), "train": later_settings(TrainConfig)}
+)
 """The settings that came later, with what their absence meant."""
 
 
@@ -184,16 +191,11 @@ def digest(config: Mapping[str, Any]) -> str:
     """
     content = _as_stored({k: v for k, v in config.items() if k != "problem_values"})
     for section in ("model_config", "train"):
-        came = _as_stored(LATER[section])
+        came = LATER[section]
         content[section] = {
             k: v for k, v in content[section].items() if k not in came or v != came[k]
         }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def _as_stored(content: Mapping[str, Any]) -> dict[str, Any]:
-    stored: dict[str, Any] = json.loads(json.dumps(content))
-    return stored
 
 
 def attempt(task: Task, verbose: bool = False) -> tuple[Cell | None, int | None]:
