@@ -60,6 +60,7 @@ class TrainConfig:
     weight_residual: float = 1.0
     weight_initial: float = 100.0
     weight_boundary: float = 100.0
+    weight_per_order: float = later(1.0)
     balance: Literal["fixed", "gradient-norm", "ntk"] = "fixed"
     balance_every: int = 1000
     balance_momentum: float = 0.9

@@ -282,7 +282,12 @@ class Session:
             assemble,
             counts=Counts(train.points, train.initial_points, train.boundary_points),
             batch=train.adam_points,
-            weights=Weights(train.weight_residual, train.weight_initial, train.weight_boundary),
+            weights=Weights(
+                train.weight_residual,
+                train.weight_initial,
+                train.weight_boundary,
+                train.weight_per_order,
+            ),
             sampler=sampler_named(train.sampler),
             dtype=jnp.dtype(self.config.precision),
             exact=train.exact,

@@ -87,11 +87,17 @@ class Counts:
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of conditions that do not bring their own."""
+    """The weights of conditions that do not bring their own.
+
+    ``boundary`` is that of a condition one order below the equation. Each further order below it
+    multiplies by ``per_order``: of an error with wave number k an equation of order p sees k^p, a
+    condition of order q sees k^q, and both count alike with a weight of k^2(p − q).
+    """
 
     residual: float = 1.0
     initial: float = 100.0
     boundary: float = 100.0
+    per_order: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -169,6 +175,15 @@ class TermBuilder:
     def _weight(self, condition: Any, default: float) -> float:
         return default if condition.weight is None else float(condition.weight)
 
+    def _boundary_weight(self, condition: Any, order: int) -> float:
+        """The weight of a condition in which derivatives by space have this order at most."""
+        equation = max(self._space_order(index) for index in self.anatomy.requested)
+        below = max(equation - order - 1, 0)
+        return self._weight(condition, self.weights.boundary * self.weights.per_order**below)
+
+    def _space_order(self, index: MultiIndex) -> int:
+        return sum(index[1:] if self.problem.domain.has_time else index)
+
     def _column(self, condition: Any) -> int:
         return self.problem.fields.index(field_of(self.problem, condition))
 
@@ -224,7 +239,7 @@ class TermBuilder:
             point = Point(samples.points, domain.coordinates, samples.normals)
             return {name: value - evaluate(condition.value, point, value)}
 
-        weight = self._weight(condition, self.weights.boundary)
+        weight = self._boundary_weight(condition, order=0)
         return Term(name, weight, self._draw_boundary(condition.on), residuals, (name,))
 
     def _neumann(self, condition: Neumann, name: str) -> Term:
@@ -243,7 +258,7 @@ class TermBuilder:
             point = Point(samples.points, domain.coordinates, normals)
             return {name: slope - evaluate(condition.value, point, slope)}
 
-        weight = self._weight(condition, self.weights.boundary)
+        weight = self._boundary_weight(condition, order=1)
         return Term(name, weight, self._draw_boundary(condition.on), residuals, (name,))
 
     def _surface(
@@ -260,7 +275,8 @@ class TermBuilder:
                 condition.residual(*fields, point), samples.points.shape[0], name
             )
 
-        weight = self._weight(condition, self.weights.boundary)
+        order = max((self._space_order(index) for index in used), default=0)
+        weight = self._boundary_weight(condition, order)
         return Term(name, weight, draw, residuals, names)
 
     def _periodic(self, condition: Periodic, name: str) -> Term:
@@ -284,7 +300,7 @@ class TermBuilder:
             points, _ = domain.boundary(key, self.counts.boundary, pieces, self.sampler, self.dtype)
             return Samples(points.at[:, axis].set(lower))
 
-        weight = self._weight(condition, self.weights.boundary)
+        weight = self._boundary_weight(condition, order - 1)
         return Term(name, weight, draw, residuals, (name,))
 
     def _mean(self, condition: MeanValue, name: str) -> Term:
