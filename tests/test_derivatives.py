@@ -209,7 +209,9 @@ def test_lift_equals_the_engine_on_a_layer(x64):
 ASKED = [(1, 0, 0), (0, 2, 0), (0, 1, 1), (0, 4, 0)]  # u_t, u_xx, u_xy, u_xxxx
 
 
-@pytest.mark.parametrize(("name", "count"), [("tanh", 1), ("tanh", 3), ("swish", 2)])
+@pytest.mark.parametrize(
+    ("name", "count"), [pytest.param("tanh", 1, marks=pytest.mark.slow), ("tanh", 3), ("swish", 2)]
+)
 def test_backward_pass_of_compose(x64, name, count):
     """Gradients of a residual in parameters and points equal those through nested reverse mode."""
     rng = np.random.default_rng(0)

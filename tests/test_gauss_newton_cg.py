@@ -127,10 +127,10 @@ def test_products_with_the_jacobian_are_those_of_the_dense_one():
 @pytest.mark.parametrize(
     ("problem", "kernels", "points"),
     [
-        pytest.param(Carried(), (4, 12), (3, 12), marks=pytest.mark.slow),
+        (Carried(), (4, 12), (3, 12)),
         pytest.param(Carried(), (4, 9), (3, 9), marks=pytest.mark.slow),
         pytest.param(Carried(), (4, 8), (5, 16), marks=pytest.mark.slow),
-        (hp.problems.Heat1D(), (4, 12), (3, 12)),
+        pytest.param(hp.problems.Heat1D(), (4, 12), (3, 12), marks=pytest.mark.slow),
         pytest.param(Pair(), (3, 4, 6), (2, 4, 6), marks=pytest.mark.slow),
         pytest.param(Pair(), (3, 4, 5), (2, 8, 5), marks=pytest.mark.slow),
     ],
@@ -179,6 +179,7 @@ def test_a_linear_equation_is_solved_to_rounding():
     assert all(window["loss_total"] < 1e-17 for window in result["windows"])
 
 
+@pytest.mark.slow
 def test_a_march_resumes_to_the_same_bits_and_is_saved(tmp_path):
     """Stopped in the second window and resumed: all is the same; so is what is read from the file."""
     changes = settings((5, 16), (4, 16))

@@ -331,6 +331,7 @@ def test_a_stage_descends_and_can_be_restarted(sketch_above):
     assert int(retried.optimiser.steps) == 10
 
 
+@pytest.mark.slow
 def test_single_precision():
     with jax.enable_x64(False):
         state = lm.minimise(rosenbrock, jnp.array([-1.2, 1.0]), 60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import hyrespinn as hp
@@ -23,6 +24,7 @@ from hyrespinn.solution import inputs_of
 SCENE = hp.TimeBox(t=(0.0, 1.0), x=(0.0, 2.0), y=(-1.0, 1.0))
 LINE = hp.Box(x=(0.0, 1.0))
 KEY = jax.random.key(5)
+WEIGHTS = Weights(2.0, 30.0, 40.0)
 TINY = hp.HyResPINNConfig(width=6, centers=5, kernel="gaussian", phi_beta=0.6, lambda_g=0.1)
 
 
@@ -40,6 +42,7 @@ def objective(
     counts=(24, 10, 12),
     config=None,
     sampler=uniform,
+    weights=WEIGHTS,
 ):
     """The objective of a problem made for one test, and the parameters of its network."""
     body = {"domain": domain, "fields": fields, "conditions": lambda self: list(conditions)}
@@ -52,7 +55,6 @@ def objective(
             model = config.build(inputs_of(problem, found, exact), jax.random.key(0))
             theta, assemble = flatten(cast(model, "float64"))
         sampling = {"sampler": sampler, "dtype": jnp.dtype("float64"), "counts": Counts(*counts)}
-        weights = Weights(2.0, 30.0, 40.0)
         made = Objective(problem, found, assemble, weights=weights, exact=exact, **sampling)
     return made, theta
 
@@ -152,6 +154,32 @@ def test_the_total_is_the_weighted_sum_and_the_penalty(x64):
     total = sum(w * losses[name] for name, w in weights.items()) + penalty
     np.testing.assert_allclose(losses["total"], total, rtol=1e-12)
     assert set(losses) == {*weights, "penalty", "total"}
+
+
+@pytest.mark.parametrize("time", [False, True], ids=["steady", "in time"])
+def test_conditions_weigh_by_how_far_they_are_below_the_equation(time, x64):
+    """k^2(p − q), with k² = 3 here and 40 for one order; derivatives by time are none by space."""
+    conditions = {
+        hp.Dirichlet(0.0, "x.min"): 40 * 3.0**3,
+        hp.Dirichlet(0.0, "x.max", weight=5.0): 5.0,
+        hp.Neumann(0.0, "x.min"): 40 * 3.0**2,
+        hp.Boundary(lambda u, p: u.xx - u, on="x.max"): 40 * 3.0,
+        hp.Boundary(lambda u, p: u.xxx, on="x.min", name="force"): 40,
+        hp.Boundary(lambda u, p: u.xxxxx, on="x.max", name="above the equation"): 40,
+        hp.Boundary(lambda u, p: u - p.x, on="x.max", name="value"): 40 * 3.0**3,
+        hp.Interface(lambda u, p: u.x, axis="x", at=(0.5,)): 40 * 3.0**2,
+        hp.Periodic("x"): 40,
+        hp.MeanValue(0.0): 40,
+    }
+    started = {hp.Initial(0.0): 30} if time else {}
+    made, _ = objective(
+        (lambda u, p: u.t + u.txxxx) if time else (lambda u, p: u.xxxx),
+        [*started, *conditions],
+        domain=hp.TimeBox(t=(0.0, 1.0), x=(0.0, 1.0)) if time else LINE,
+        weights=replace(WEIGHTS, per_order=3.0),
+    )
+    wanted = [2.0, *started.values(), *conditions.values()]
+    assert [term.weight for term in made.terms] == pytest.approx(wanted)
 
 
 def test_draws_follow_their_key_and_lie_where_the_condition_holds(x64):

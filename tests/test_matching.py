@@ -111,7 +111,7 @@ DEEP = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("outputs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_targets_are_reached(name, outputs):
     """Within tolerance; only width and fine knob differ, and the knob only where it must."""
     given = inputs(outputs)

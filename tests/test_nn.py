@@ -20,6 +20,8 @@ from hyrespinn.nn.initialise import k_means, quantile_widths
 from hyrespinn.nn.mlp import DNNS, Zero
 from hyrespinn.nn.parameters import cast, flatten
 
+from helpers import some_slow
+
 BOUNDS = ((0.0, 1.0), (-1.0, 3.0))
 SMALL = HyResPINNConfig(
     width=3, depth=1, centers=5, width_factor=3.0, head_depth=1, phi_alpha=0.4, phi_beta=0.6
@@ -329,7 +331,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+SOME = {"full, 2 blocks", "diagonal, 1 blocks", "expanded distance", "modified-rwf", "rbf only"}
+
+
+@pytest.mark.parametrize("name", some_slow(CASES, CASES.keys() - SOME))
 def test_derivatives_of_the_whole_network(x64, name):
     """Mixed and high derivatives equal nested reverse mode to 1e-9."""
     network, x = perturbed(CASES[name].build(inputs(), KEY)), jnp.asarray(points())

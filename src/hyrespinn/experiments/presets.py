@@ -13,7 +13,7 @@ from ..problems.problem import Problem, anatomy
 from ..solution import inputs_of
 from .config import RunConfig, TrainConfig, with_parameters, with_settings
 from .paper import paper_model, paper_training
-from .rules import fitted_model, fitted_training, on_lattice, traits_of, weighted
+from .rules import fitted_model, fitted_training, on_lattice, traits_of
 from .shapes import shape_of
 
 Settings = tuple[Any, TrainConfig]
@@ -41,8 +41,7 @@ def general(problem: Problem, model: str, precision: str) -> Settings:
     """To compare models: the same optimiser and as many parameters for any problem and model, in a
     shape that was found in the same number of trials. Adam, then SSBroyden, on all of the time, to the
     last step: a loss at which all stop would hide which of them is the more accurate."""
-    train = weighted(FAST_TRAIN, problem.domain.has_time)
-    return _shaped(problem, model), replace(train, relative_target=0.0)
+    return _shaped(problem, model), replace(FAST_TRAIN, relative_target=0.0)
 
 
 def paper(problem: Problem, model: str, precision: str) -> Settings:
@@ -64,7 +63,7 @@ def _fitted(
 ) -> Settings:
     if model != "hyrespinn":
         # Others have no kernels in which they are nearly linear.
-        return _shaped(problem, model), weighted(train, problem.domain.has_time)
+        return _shaped(problem, model), train
     traits = traits_of(problem)
     if on_lattice(traits) and precision != "float64":
         # What nearly dependent kernels make together is lost in single precision.

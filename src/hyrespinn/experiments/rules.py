@@ -38,8 +38,9 @@ CENTERS = 1024
 """Kernels of a network that is nearly linear in their coefficients, for an effort of one."""
 GAUSS_NEWTON_STEPS = 30
 WEIGHT_PER_ORDER = 100.0
-"""Without time: how many times as much a condition on the boundary counts for every order that it is
-below the equation, so that waves about a tenth as long as the unit count alike in both."""
+"""How many times as much a condition on the boundary counts for every order that it is below the
+equation (``losses.terms.Weights``), without time: waves about as long as half the unit count alike in
+both. Gauss–Newton solves for all weights alike; SSBroyden needs many more steps with such large ones."""
 LATTICE = {1: 1024, 2: 72, 3: 24}
 """Kernels on a lattice along each coordinate of space, by the number of these coordinates."""
 COARSER = {3: 0.3125, 4: 0.25}
@@ -221,14 +222,6 @@ def _linear(model: HyResPINNConfig, fields: int) -> HyResPINNConfig:
     )
 
 
-def weighted(train: TrainConfig, time: bool) -> TrainConfig:
-    """Without time, values on the boundary count for more than slopes (see ``losses.terms.Weights``).
-
-    Where there is time most conditions are built into the solution, and this was not measured.
-    """
-    return train if time else replace(train, weight_per_order=WEIGHT_PER_ORDER)
-
-
 def fitted_training(train: TrainConfig, traits: Traits, centers: int, effort: float) -> TrainConfig:
     """With time, and at most the second order in space: Adam, then SSBroyden, on all of the time.
 
@@ -264,13 +257,15 @@ def fitted_training(train: TrainConfig, traits: Traits, centers: int, effort: fl
     if not nearly_linear(traits):
         return train
     train = replace(
-        weighted(train, traits.time),
+        train,
         stages=(f"gauss-newton:{GAUSS_NEWTON_STEPS}",),
         points=round(2.4 * centers),
         pool=1,
         relative_target=0.0,
     )
     march = march_of(traits)
+    if march is None:
+        train = replace(train, weight_per_order=WEIGHT_PER_ORDER)
     if march is None and traits.dimension > 2:
         return replace(
             train,
