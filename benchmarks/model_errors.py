@@ -2,8 +2,10 @@
 
 New points come every few hundred steps, and the error goes up and down with them: its value at the
 last step is one of many that the same training could have ended with. The geometric mean over the
-last hundred seconds is steadier. Run ``python benchmarks/model_errors.py`` after the bench of
-``docs/benchmarks.md``, whose run directories have the histories; cells without one keep their figures.
+last hundred seconds is steadier. The mean square of the residual at points that the training has not
+seen says how far it has fitted its own points alone. Run ``python benchmarks/model_errors.py`` after the
+bench of ``docs/benchmarks.md``, whose run directories have the histories; cells without one keep their
+figures.
 """
 
 from __future__ import annotations
@@ -15,8 +17,13 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+from hyrespinn import Solution
 from hyrespinn.experiments.bench import Bench
 from hyrespinn.files import write_json
+from hyrespinn.problems.problem import anatomy, residuals_of
 
 
 def summary(history: Path, seconds: float) -> dict[str, Any]:
@@ -30,7 +37,22 @@ def summary(history: Path, seconds: float) -> dict[str, Any]:
         "smallest": min(errors),
         "largest": max(errors),
         "last loss": float(rows[-1]["loss_total"]),
+        "last residual": float(rows[-1]["loss_residual"]),
     }
+
+
+def fresh_residual(solution: Solution, count: int = 2**17) -> float:
+    """The mean square of the residual at evenly spread points."""
+    problem = solution.problem
+    coordinates = problem.domain.coordinates
+    points = np.asarray(problem.domain.sample(count))
+    values = {}
+    for index in anatomy(problem).requested:
+        name = "".join(c * n for c, n in zip(coordinates, index, strict=True))
+        values[index] = np.stack(list(solution.at(points, name).values()), axis=-1)
+    with jax.enable_x64(True):
+        vectors = residuals_of(problem, jax.tree.map(jnp.asarray, values), jnp.asarray(points))
+    return float(np.mean([np.square(vector) for vector in vectors.values()]))
 
 
 def main() -> None:
@@ -42,10 +64,12 @@ def main() -> None:
     found = json.loads(options.out.read_text())["result"] if options.out.exists() else {}
     bench = Bench.open(options.bench)
     for (problem, model, seed), cell in bench.cells.items():
-        history = options.bench / problem / f"{model}-seed{seed}" / "history.csv"
+        run = options.bench / problem / f"{model}-seed{seed}"
+        history = run / "history.csv"
         if history.exists() and cell.is_over:
-            figures = {"commit": cell.commit, "configuration": cell.configuration}
-            entry = figures | summary(history, options.seconds)
+            entry = {"commit": cell.commit, "configuration": cell.configuration}
+            entry |= summary(history, options.seconds)
+            entry["fresh residual"] = fresh_residual(Solution.load(run / "solution.hyres"))
             found.setdefault(problem, {})[f"{model}, seed {seed}"] = entry
     content = {"seconds": options.seconds, "result": found, "environment": bench.environment}
     write_json(options.out, content)

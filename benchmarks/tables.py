@@ -234,6 +234,20 @@ def models_last() -> str:
     return "\n".join(lines)
 
 
+def models_points() -> str:
+    """The mean square of the residual at the last points of the training, and at fresh ones."""
+    lines = _head("row", *MODELS)
+    found = _result("model_errors")
+    for problem in (p for p in PAPER_PROBLEMS if p in found):
+        entries = [found[problem].get(f"{model}, seed 0") for model in MODELS]
+        cells = [
+            f"{e['last residual']:.0e}, {e['fresh residual']:.0e}" if e else "not run yet"
+            for e in entries
+        ]
+        lines.append(f"| `{problem}` | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def models_seeds() -> str:
     """The models of the general preset that were run with several seeds."""
     lines = _head("row", "model", "errors, seed by seed", "geometric mean", "steps a second")
@@ -438,6 +452,7 @@ TABLES = {
     "paper-references": paper_references,
     "models-general": models_general,
     "models-last": models_last,
+    "models-points": models_points,
     "models-seeds": models_seeds,
     "model-tuning": model_tuning,
     "rules": rules,
