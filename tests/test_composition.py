@@ -1116,6 +1116,7 @@ sys.stdout.buffer.write(cloudpickle.dumps(domains))
 """
 
 
+@pytest.mark.slow
 def test_domains_survive_pickling_into_another_process():
     """They are made there from their texts, and come back with the code they are made of."""
     cases = [CASES[n] for n in ("lens", "window", "two intervals", "bored block", "plate in time")]

@@ -39,7 +39,8 @@ def registered(monkeypatch):
     monkeypatch.setitem(MODELS, "foreign", ForeignConfig)
 
 
-@pytest.mark.parametrize("count", [1, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 5])
 def test_its_derivatives_are_those_of_nested_reverse_mode(x64, count):
     model = ForeignConfig().build(type("I", (), {"outputs": 1}), jax.random.key(0))
     points = jax.random.uniform(jax.random.key(1), (count, 2))

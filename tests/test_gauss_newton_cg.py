@@ -124,15 +124,16 @@ def test_products_with_the_jacobian_are_those_of_the_dense_one():
     np.testing.assert_allclose(back, dense.jacobian.T @ u, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "kernels", "points"),
     [
         (Carried(), (4, 12), (3, 12)),
-        pytest.param(Carried(), (4, 9), (3, 9), marks=pytest.mark.slow),
-        pytest.param(Carried(), (4, 8), (5, 16), marks=pytest.mark.slow),
-        pytest.param(hp.problems.Heat1D(), (4, 12), (3, 12), marks=pytest.mark.slow),
-        pytest.param(Pair(), (3, 4, 6), (2, 4, 6), marks=pytest.mark.slow),
-        pytest.param(Pair(), (3, 4, 5), (2, 8, 5), marks=pytest.mark.slow),
+        (Carried(), (4, 9), (3, 9)),
+        (Carried(), (4, 8), (5, 16)),
+        (hp.problems.Heat1D(), (4, 12), (3, 12)),
+        (Pair(), (3, 4, 6), (2, 4, 6)),
+        (Pair(), (3, 4, 5), (2, 8, 5)),
     ],
     ids=["line", "an odd number", "twice the points", "between walls", "plane", "finer one way"],
 )

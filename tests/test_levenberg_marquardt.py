@@ -18,8 +18,6 @@ from hyrespinn.nn.last_layer import linear_part
 from hyrespinn.optim import levenberg_marquardt as lm
 from hyrespinn.training.lm_stage import LmStage, least_squares
 
-from helpers import some_slow
-
 pytestmark = pytest.mark.usefixtures("x64")
 SMALL = {
     "train.points": 37,
@@ -60,10 +58,8 @@ def oracle(objective, theta, samples, context):
     return jax.jit(lambda t: (function(t), jax.jacfwd(function)(t)))(theta)
 
 
-SLOW = ("grey-scott", "allen-cahn-periodic", "allen-cahn-dirichlet")
-
-
-@pytest.mark.parametrize("name", some_slow(CASES, SLOW))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
 def test_the_jacobian_is_that_of_the_weighted_vector(name):
     objective, theta, samples, context = case(name, **CASES[name])
     rows, known = oracle(objective, theta, samples, context)

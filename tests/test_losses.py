@@ -397,9 +397,8 @@ def test_one_point_is_enough_for_a_finite_loss_and_gradient(exact, x64):
     assert np.any(gradient != 0)
 
 
-@pytest.mark.parametrize(
-    "count", [3000, *(pytest.param(n, marks=pytest.mark.slow) for n in (1000, 2003))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [3000, 1000, 2003])
 def test_the_gradient_by_blocks_is_that_of_the_whole_loss(count, x64, monkeypatch):
     """In three pairs of blocks, in one, and where no number of blocks fits."""
     monkeypatch.setattr(blocks, "LARGEST", 500)

@@ -74,7 +74,7 @@ def objective_of(problem, points=200):
     )
 
 
-SOME = {"darcy-2d-dirichlet", "darcy-3d-neumann", "three strips", "anisotropic", "wave-1d"}
+SOME = {"darcy-2d-dirichlet", "three strips", "anisotropic", "wave-1d"}
 """With every kind of condition among them."""
 
 

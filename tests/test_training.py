@@ -64,6 +64,7 @@ def test_importing_and_solving_change_no_global_setting(plain):
     assert plain(t=0.5, x=0.5).dtype == np.float64
 
 
+@pytest.mark.slow
 def test_float32_by_choice():
     single = solve(
         precision="float32", settings={"train.adam_steps": 0, "train.ssbroyden_steps": 10}

@@ -168,6 +168,7 @@ def test_every_window_is_recorded(marched):
     assert [row.split(",")[column] for row in rows[1:]] == [k for k in "123" for _ in range(4)]
 
 
+@pytest.mark.slow
 def test_windows_are_compiled_once(monkeypatch):
     """After the first window nothing is compiled any more."""
     seen = []
