@@ -89,7 +89,10 @@ def test_smooth_problems_get_fixed_kernels_and_gauss_newton(preset):
         assert not config.model_config.train_centers
         assert not config.model_config.train_shapes
         assert config.train.points > 2 * config.model_config.centers, "overdetermined"
+        steady = not problem.domain.has_time
+        assert (config.train.weight_per_order > 1) is steady, "values count more than slopes"
     moving = configure(Blown(), preset=preset)
+    assert moving.train.weight_per_order == 1, "SSBroyden would be slower"
     assert [name for name, _ in moving.train.plan()] == ["adam", "ssbroyden"]
     assert moving.model_config.train_centers
 
