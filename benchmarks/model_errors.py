@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from hyrespinn import Solution
+from hyrespinn.derivatives.multiindex import name_of
 from hyrespinn.experiments.bench import Bench
 from hyrespinn.files import write_json
 from hyrespinn.problems.problem import anatomy, residuals_of
@@ -44,12 +45,11 @@ def summary(history: Path, seconds: float) -> dict[str, Any]:
 def fresh_residual(solution: Solution, count: int = 2**17) -> float:
     """The mean square of the residual at evenly spread points."""
     problem = solution.problem
-    coordinates = problem.domain.coordinates
     points = np.asarray(problem.domain.sample(count))
     values = {}
     for index in anatomy(problem).requested:
-        name = "".join(c * n for c, n in zip(coordinates, index, strict=True))
-        values[index] = np.stack(list(solution.at(points, name).values()), axis=-1)
+        columns = solution.at(points, name_of(index, problem.domain.coordinates)).values()
+        values[index] = np.stack(list(columns), axis=-1)
     with jax.enable_x64(True):
         vectors = residuals_of(problem, jax.tree.map(jnp.asarray, values), jnp.asarray(points))
     return float(np.mean([np.square(vector) for vector in vectors.values()]))

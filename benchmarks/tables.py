@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -220,32 +220,46 @@ def models_general() -> str:
     return "\n".join(lines)
 
 
+Entry = dict[str, Any]
+
+
+def _model_errors(texts_of: Callable[[list[Entry | None]], Iterable[str]]) -> str:
+    """A table of ``results/model_errors.json``, from the entries of its models to the texts of a row.
+
+    Entries count that are of cells with the present settings, as in the other tables.
+    """
+    lines = _head("row", *MODELS)
+    found, present = _result("model_errors"), _present("models")
+
+    def entry(problem: str, model: str) -> Entry | None:
+        made, cell = found[problem].get(f"{model}, seed 0"), present.get((problem, model, 0))
+        return made if made and cell and made["configuration"] == cell.configuration else None
+
+    for problem in (p for p in PAPER_PROBLEMS if p in found):
+        texts = texts_of([entry(problem, model) for model in MODELS])
+        lines.append(f"| `{problem}` | {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
 def models_last() -> str:
     """The geometric mean of each model's error over the last part of its training, and its range."""
-    lines = _head("row", *MODELS)
-    found = _result("model_errors")
-    for problem in (p for p in PAPER_PROBLEMS if p in found):
-        entries = [found[problem].get(f"{model}, seed 0") for model in MODELS]
-        errors = [entry["error"] if entry else None for entry in entries]
-        texts = _error_texts(errors)
+
+    def texts(entries: list[Entry | None]) -> list[str]:
+        errors = _error_texts([entry["error"] if entry else None for entry in entries])
         ranges = [f" ({e['smallest']:.1e} to {e['largest']:.1e})" if e else "" for e in entries]
-        cells = (text + between for text, between in zip(texts, ranges, strict=True))
-        lines.append(f"| `{problem}` | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        return [error + between for error, between in zip(errors, ranges, strict=True)]
+
+    return _model_errors(texts)
 
 
 def models_points() -> str:
     """The mean square of the residual at the last points of the training, and at fresh ones."""
-    lines = _head("row", *MODELS)
-    found = _result("model_errors")
-    for problem in (p for p in PAPER_PROBLEMS if p in found):
-        entries = [found[problem].get(f"{model}, seed 0") for model in MODELS]
-        cells = [
-            f"{e['last residual']:.0e}, {e['fresh residual']:.0e}" if e else "not run yet"
+    return _model_errors(
+        lambda entries: (
+            f"{e['last residual']:.0e}, {e['fresh residual']:.0e}" if e else NOT_RUN
             for e in entries
-        ]
-        lines.append(f"| `{problem}` | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        )
+    )
 
 
 def models_seeds() -> str:

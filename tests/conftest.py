@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 # Programs compiled by one test are reused by others and by the processes they start.
-CACHE = Path(__file__).parents[1] / ".pytest_cache" / "compiled"
+ROOT = Path(__file__).parents[1]
+CACHE = ROOT / ".pytest_cache" / "compiled"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 # Most of the time of the tests is compilation: less effort there, at the price of slower code.
@@ -21,7 +22,6 @@ import pytest
 from jaxtyping import install_import_hook
 
 matplotlib.use("Agg")
-SOURCE = Path(__file__).parents[1] / "src"
 
 
 def checked() -> list[str]:
@@ -29,8 +29,9 @@ def checked() -> list[str]:
     the time of the tests more, and `make test-all` spends it."""
     if os.environ.get("HYRESPINN_CHECK_ALL"):
         return ["hyrespinn"]
-    shaped = (p for p in SOURCE.rglob("*.py") if "from jaxtyping import" in p.read_text())
-    return [".".join(p.relative_to(SOURCE).with_suffix("").parts) for p in shaped]
+    source = ROOT / "src"
+    shaped = (p for p in source.rglob("*.py") if "from jaxtyping import" in p.read_text())
+    return [".".join(p.relative_to(source).with_suffix("").parts) for p in shaped]
 
 
 install_import_hook(checked(), "typechecker.check")

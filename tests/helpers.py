@@ -23,7 +23,7 @@ TINY: dict[str, Any] = {
 """Settings with which a whole solve takes a second or two, besides its compilation."""
 
 
-def some_slow(names: Iterable[str], slow: Container[str]) -> list[Any]:
+def some_slow(names: Iterable[Any], slow: Container[Any]) -> list[Any]:
     """The parameters of a test; only ``make test-all`` runs those that are slow."""
     return [pytest.param(n, marks=[pytest.mark.slow] if n in slow else []) for n in names]
 

@@ -74,8 +74,8 @@ def objective_of(problem, points=200):
     )
 
 
-SOME = {"darcy-2d-dirichlet", "three strips", "anisotropic", "wave-1d"}
-"""With every kind of condition among them."""
+SOME = {"advection", "darcy-2d-dirichlet", "three strips", "anisotropic", "wave-1d"}
+"""With every kind of condition among them that the built-in problems have."""
 
 
 @pytest.mark.parametrize("name", some_slow(EXACT, EXACT.keys() - SOME))

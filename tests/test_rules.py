@@ -15,6 +15,8 @@ from hyrespinn.problems import problem_named
 from hyrespinn.problems.problem import anatomy
 from hyrespinn.solution import inputs_of
 
+from helpers import some_slow
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -114,15 +116,16 @@ def test_problems_in_time_that_are_periodic_or_between_mirrors_get_a_lattice(pro
     assert config.train.windows >= 160
 
 
-def test_more_effort_is_a_finer_lattice():
-    for problem in (hp.problems.AllenCahnDirichlet, hp.problems.KortewegDeVries):
-        fast, accurate = (configure(problem(), preset=p) for p in ("fast", "accurate"))
-        assert accurate.model_config.lattice[1] > fast.model_config.lattice[1]
-        walls = fast.train.mirror
-        assert accurate.model_config.lattice[0] - fast.model_config.lattice[0] == (
-            2 if walls else 0
-        )
-        assert accurate.train.windows == (0.8 if walls else 1.6) * fast.train.windows
+SOME = (hp.problems.AllenCahnDirichlet, hp.problems.KortewegDeVries)
+
+
+@pytest.mark.parametrize("problem", some_slow(ON_LATTICES, set(ON_LATTICES) - set(SOME)))
+def test_more_effort_is_a_finer_lattice(problem):
+    fast, accurate = (configure(problem(), preset=p) for p in ("fast", "accurate"))
+    assert accurate.model_config.lattice[1] > fast.model_config.lattice[1]
+    walls = fast.train.mirror
+    assert accurate.model_config.lattice[0] - fast.model_config.lattice[0] == (2 if walls else 0)
+    assert accurate.train.windows == (0.8 if walls else 1.6) * fast.train.windows
 
 
 @pytest.mark.parametrize("preset", ["fast", "accurate", "general"])

@@ -14,7 +14,7 @@ from ..nn import HyResPINNConfig
 from ..problems.conditions import Initial, Periodic, embedded
 from ..problems.continuation import goes_on_smoothly
 from ..problems.mirror import mirrored
-from ..problems.problem import Problem, anatomy, field_of
+from ..problems.problem import Problem, anatomy, field_of, space_order
 from ..problems.waves import finest_wave, keeps_its_waves
 from .config import TrainConfig
 
@@ -81,7 +81,7 @@ def traits_of(problem: Problem) -> Traits:
     """
     time = problem.domain.has_time
     requested = anatomy(problem).requested
-    order = max(sum(index[1:] if time else index) for index in requested)
+    order = space_order(problem, requested)
     time_order = max(index[0] for index in requested) if time else 0
     dimension = problem.domain.dimension
     started = time and _starts_all(problem, time_order)
@@ -266,13 +266,10 @@ def fitted_training(train: TrainConfig, traits: Traits, centers: int, effort: fl
     march = march_of(traits)
     if march is None:
         train = replace(train, weight_per_order=WEIGHT_PER_ORDER)
-    if march is None and traits.dimension > 2:
-        return replace(
-            train,
-            points=round(3.4 * centers),
-            boundary_points=round(1.5 * centers),
-        )
-    if march is None:
+        if traits.dimension > 2:
+            train = replace(
+                train, points=round(3.4 * centers), boundary_points=round(1.5 * centers)
+            )
         return train
     return replace(
         train,

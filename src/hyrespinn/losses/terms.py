@@ -37,6 +37,7 @@ from ..problems.problem import (
     requested_derivatives,
     residuals_at,
     residuals_of,
+    space_order,
 )
 
 
@@ -177,12 +178,9 @@ class TermBuilder:
 
     def _boundary_weight(self, condition: Any, order: int) -> float:
         """The weight of a condition in which derivatives by space have this order at most."""
-        equation = max(self._space_order(index) for index in self.anatomy.requested)
+        equation = space_order(self.problem, self.anatomy.requested)
         below = max(equation - order - 1, 0)
         return self._weight(condition, self.weights.boundary * self.weights.per_order**below)
-
-    def _space_order(self, index: MultiIndex) -> int:
-        return sum(index[1:] if self.problem.domain.has_time else index)
 
     def _column(self, condition: Any) -> int:
         return self.problem.fields.index(field_of(self.problem, condition))
@@ -275,8 +273,7 @@ class TermBuilder:
                 condition.residual(*fields, point), samples.points.shape[0], name
             )
 
-        order = max((self._space_order(index) for index in used), default=0)
-        weight = self._boundary_weight(condition, order)
+        weight = self._boundary_weight(condition, space_order(self.problem, used))
         return Term(name, weight, draw, residuals, names)
 
     def _periodic(self, condition: Periodic, name: str) -> Term:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -321,6 +321,12 @@ def field_of(problem: Problem, condition: Any) -> str:
     if condition.field not in problem.fields:
         raise unknown("field", condition.field, problem.fields)
     return condition.field
+
+
+def space_order(problem: Problem, indices: Iterable[MultiIndex]) -> int:
+    """The most derivatives by space that one of these has."""
+    first = int(problem.domain.has_time)
+    return max((sum(index[first:]) for index in indices), default=0)
 
 
 def index_of(problem: Problem, condition: Initial) -> MultiIndex:
