@@ -244,3 +244,34 @@ def test_another_stage_goes_on_where_gauss_newton_has_converged():
     result = hp.solve(Heat(), preset="general", settings=settings, progress=False).result
     assert result["status"] == "completed"
     assert result["steps"] < 12 + 5
+
+
+def test_kernels_around_the_domain_make_a_better_solution():
+    """Near a boundary with kernels on one side of it alone, coefficients are large and cancel."""
+    errors = [
+        hp.solve(
+            hp.problems.Poisson2D(),
+            progress=False,
+            settings={
+                "model.centers": 200, "model.rim": rim, "model.overlap": 2.2, "train.points": 480,
+                "train.exact": False,
+            },
+        ).result["rel_l2"]["u"]
+        for rim in (0.0, 3.0)
+    ]  # fmt: skip
+    assert errors[1] < 0.3 * errors[0]
+
+
+def test_a_rim_needs_kernels_whose_widths_go_by_their_spacing():
+    problem = hp.problems.Poisson2D()
+    inputs = inputs_of(problem, anatomy(problem), exact=True)
+    with pytest.raises(hp.UserError, match=r"Set model\.overlap"):
+        replace(KERNELS, overlap=0.0, rim=2.0).build(inputs, jax.random.key(0))
+
+
+def test_kernels_stand_around_the_domain_and_not_before_its_time():
+    inputs = inputs_of(Heat(), anatomy(Heat()), exact=True)
+    rbf = replace(KERNELS, rim=2.0).build(inputs, jax.random.key(0)).blocks[0].rbf
+    centers = np.asarray(rbf.centers.array)
+    assert np.abs(centers[:, 0]).max() <= 1, "time is as it was"
+    assert np.abs(centers[:, 1]).max() > 1.1

@@ -125,6 +125,7 @@ def test_only_the_coefficients_are_trained_and_counted():
         ({"train_centers": True}, "model.train_centers is True"),
         ({"branches": "dnn"}, "model.branches is 'dnn'"),
         ({"overlap": 0.0}, "model.overlap"),
+        ({"rim": 2.0}, "model.rim is 2"),
     ],
 )
 def test_a_lattice_that_cannot_be_is_explained(changes, message):

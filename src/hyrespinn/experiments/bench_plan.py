@@ -161,7 +161,7 @@ class Task:
             result["status"],
             result["message"],
             configuration=self.configuration,
-            commit=RunDirectory(self.path).commit,
+            **RunDirectory(self.path).origin,
             fields=self.config.problem.fields,
             derived=derived_derivatives(self.config.problem)[1],
             **{name: result.get(name) for name in figures},

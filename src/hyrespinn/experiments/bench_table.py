@@ -36,6 +36,7 @@ class Cell:
     message: str = ""
     configuration: str | None = None  # a hash of it
     commit: str | None = None  # of the package's source
+    processor: str | None = None
     fields: Sequence[str] = ()
     derived: Sequence[str] = ()
     n_params: int | None = None

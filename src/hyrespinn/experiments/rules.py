@@ -36,6 +36,13 @@ network. The fourth order comes with growth of what is small, so that early wind
 """
 CENTERS = 1024
 """Kernels of a network that is nearly linear in their coefficients, for an effort of one."""
+GAIN = 2000.0
+"""How many times smaller what enters the tanh is than the fields. Kernels must make ``atanh`` of what is
+wanted, and with it waves three times as short, of the size of the square of what enters: few
+scattered kernels cannot make them, so that they must not matter."""
+RIM, RIM_IN_SPACE = 3.0, 2.0
+"""The rim around a domain, in spacings of the kernels: beyond it they hardly reach inside. In three
+dimensions it has many of them, which are missed inside."""
 GAUSS_NEWTON_STEPS = 30
 WEIGHT_PER_ORDER = 100.0
 """How many times as much a condition on the boundary counts for every order that it is below the
@@ -198,12 +205,14 @@ def fitted_model(
         return model
     march = march_of(traits)
     factor = (march.centers if march else 1.0) * (2.0 if traits.dimension > 2 else 1.0)
-    return replace(
+    scattered = replace(
         _linear(model, fields),
         centers=round(factor * effort ** (traits.dimension - 1) * CENTERS),
-        overlap=2.1 if march else 3.0,
-        time_width=4.0 if march else 0.0,
+        gain=GAIN,
     )
+    if march:
+        return replace(scattered, overlap=2.1, time_width=4.0)
+    return replace(scattered, overlap=2.7, rim=RIM if traits.dimension < 3 else RIM_IN_SPACE)
 
 
 def _linear(model: HyResPINNConfig, fields: int) -> HyResPINNConfig:

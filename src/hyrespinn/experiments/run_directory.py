@@ -96,12 +96,14 @@ class RunDirectory:
             raise UserError(f"{self.result} is damaged: {error}.") from error
 
     @property
-    def commit(self) -> str | None:
-        """The commit of the package with which the run was begun, where that is known."""
+    def origin(self) -> dict[str, Any]:
+        """The commit of the package with which the run was begun and the processor that it ran on,
+        where they are known."""
         try:
-            return json.loads((self.path / "environment.json").read_text())["commit"]
+            found = json.loads((self.path / "environment.json").read_text())
+            return {"commit": found["commit"], "processor": found["machine"]["processor"]}
         except (OSError, json.JSONDecodeError, KeyError):
-            return None
+            return {"commit": None, "processor": None}
 
     def append(self, row: Mapping[str, Any]) -> None:
         self._rows.append(dict(row))

@@ -14,6 +14,7 @@ import numpy as np
 from jax import Array
 
 from ..errors import UserError, unknown
+from ..geometry.rim import with_rim
 from . import initialise
 from .blocks import HybridBlock
 from .dense import Dense, composed, dense_count
@@ -127,9 +128,12 @@ class HyResPINNConfig(Settings):
     With an ``overlap`` the kernels of block 1 are so many times wider than the spacing of their
     centres (0: a quantile of the distances between centres), and along time ``time_width`` half
     durations wide (0: as along the other coordinates), with ``time_levels`` centres behind one
-    another. With a ``gain`` the head starts with orthogonal weights of that size, and what enters a
-    block's tanh starts so many times smaller: the network is then nearly linear in the coefficients
-    of its kernels.
+    another. They also stand up to ``rim`` spacings around the domain: near its boundary, kernels
+    inside it alone need large coefficients that cancel.
+
+    With a ``gain`` the head starts with orthogonal weights of that size, and what enters a block's
+    tanh starts so many times smaller: the network is then nearly linear in the coefficients of its
+    kernels.
 
     ``lattice`` is the number of kernels of block 1 along each coordinate, in place of ``centers``
     scattered ones: Gaussians that stay as they are, with the widths of ``overlap`` and
@@ -151,6 +155,7 @@ class HyResPINNConfig(Settings):
     overlap: float = later(0.0)
     time_width: float = later(0.0)
     time_levels: float = later(6.0)
+    rim: float = later(0.0)
     lattice: tuple[int, ...] = later(())
     train_centers: bool = True
     train_shapes: bool = later(True)
@@ -177,11 +182,17 @@ class HyResPINNConfig(Settings):
                 raise unknown(f"model.{what}", name, known)
         check_shared(self, "blocks", "centers")
         at_least(
-            self, 0, "depth", "deep", "head_depth", "lambda_g", "overlap", "time_width", "gain"
-        )
+            self, 0,
+            "depth", "deep", "head_depth", "lambda_g", "overlap", "time_width", "rim", "gain",
+        )  # fmt: skip
         at_least(self, 1, "time_levels")
         if self.lattice:
             self._check_lattice()
+        if self.rim and (self.lattice or not self.overlap):
+            raise UserError(
+                f"model.rim is {self.rim:g}: only scattered kernels whose widths go by their spacing "
+                "stand around the domain. Set model.overlap, such as 2.6, and no model.lattice."
+            )
         if not 0 <= self.width_quantile <= 1:
             raise UserError(f"model.width_quantile is between 0 and 1, not {self.width_quantile}.")
         if not self.width_factor > 0:
@@ -248,10 +259,21 @@ class HyResPINNConfig(Settings):
         if self.lattice:
             rbf = self._lattice_rbf(embedding, inputs)
             return self._joined(rbf, self._branch(embedding.size, key, self.features))
-        place = inputs.cover if self.overlap else inputs.spread
-        first = embedding(jnp.asarray(place(self.centers, rng)))
-        widths = self._first_widths(embedding, inputs)
-        return self._block(np.asarray(first), key, self.features, widths)
+        if not self.overlap:
+            first = embedding(jnp.asarray(inputs.spread(self.centers, rng)))
+            return self._block(np.asarray(first), key, self.features)
+        outward = [not p for p in inputs.periodic]
+        outward[0] &= not inputs.has_time
+        points, in_box = with_rim(inputs.cover, inputs.bounds, outward, self.centers, self.rim, rng)
+        along = initialise.spaced_widths(
+            embedding.extents(),
+            in_box,
+            self.overlap,
+            self.time_width if inputs.has_time else 0.0,
+            self.time_levels,
+        )
+        widths = np.tile(embedding.widths(along.tolist()), (self.centers, 1))
+        return self._block(np.asarray(embedding(jnp.asarray(points))), key, self.features, widths)
 
     def _lattice_rbf(self, embedding: Embedding, inputs: Inputs) -> LatticeRBF:
         if len(self.lattice) != len(inputs.bounds):
@@ -265,19 +287,6 @@ class HyResPINNConfig(Settings):
         if inputs.has_time and self.time_width:
             along[0] = self.time_width
         return LatticeRBF(axes, embedding, along, self.width)
-
-    def _first_widths(self, embedding: Embedding, inputs: Inputs) -> np.ndarray | None:
-        """The widths of the kernels of block 1 along the embedded coordinates, by the spacing."""
-        if not self.overlap:
-            return None
-        along = initialise.spaced_widths(
-            embedding.extents(),
-            self.centers,
-            self.overlap,
-            self.time_width if inputs.has_time else 0.0,
-            self.time_levels,
-        )
-        return np.tile(embedding.widths(along.tolist()), (self.centers, 1))
 
     def _block(
         self, centers: np.ndarray, key: Array, fourier: int = 0, widths: np.ndarray | None = None

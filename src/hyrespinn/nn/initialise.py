@@ -24,7 +24,7 @@ def k_means(
 
 def spaced_widths(
     extents: Float[np.ndarray, " d"],
-    count: int,
+    count: float,
     overlap: float,
     time_width: float = 0.0,
     time_levels: float = 1.0,
