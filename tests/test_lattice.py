@@ -33,13 +33,13 @@ CONFIG = HyResPINNConfig(
 )  # fmt: skip
 
 
-def both(dimension, harmonics=1):
+def both(dimension, harmonics=1, adds_up=False):
     """The same kernels on a lattice and one by one."""
     bounds, periodic, counts = (given[:dimension] for given in (BOUNDS, PERIODIC, COUNTS))
     embedding = Embedding(bounds, periodic, harmonics)
     widths = [1.5, 0.9, 0.7][:dimension]
     axes = lattice_axes(bounds, periodic, counts, has_time=True)
-    on_lattice = LatticeRBF(axes, embedding, widths, 2)
+    on_lattice = LatticeRBF(axes, embedding, widths, 2, adds_up)
     weights = jax.random.normal(jax.random.key(0), on_lattice.coefficients.shape)
     on_lattice = eqx.tree_at(lambda r: r.coefficients, on_lattice, weights)
     centers = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, dimension)
@@ -53,6 +53,50 @@ def both(dimension, harmonics=1):
 def grid_of(dimension):
     axes = [np.linspace(a, b, n) for (a, b), n in zip(BOUNDS, (4, 3, 2), strict=True)]
     return jnp.asarray(np.stack(np.meshgrid(*axes[:dimension], indexing="ij"), axis=-1))
+
+
+@pytest.mark.parametrize("on_grid", [True, False], ids=["grid", "scattered"])
+def test_factors_that_add_up_are_divided_by_their_sum(on_grid):
+    """Values and derivatives against nested reverse mode of the quotient written out."""
+    embedding, rbf, _ = both(2, adds_up=True)
+    (times, along), (places, across) = (factor.array for factor in rbf.factors)
+
+    def quotient(point):
+        h = embedding(point[None])
+        t = jnp.exp(-0.5 * along(h[:, :1], times))
+        x = jnp.exp(-0.5 * across(h[:, 1:], places))
+        weights = rbf.coefficients[:, 0].reshape(t.shape[1], -1)
+        return ((t / t.sum()) @ weights @ x.T)[0, 0]
+
+    points = grid_of(2)
+    flat = points.reshape(-1, 2)
+    found = rbf(embedding(coordinates(points if on_grid else flat, closure([(2, 1)], 2))))
+    by_time = jax.grad(jax.grad(lambda t, x: quotient(jnp.stack([t, x]))))
+    both_ways = jax.vmap(jax.grad(by_time, argnums=1))(*flat.T)
+    np.testing.assert_allclose(found.value[..., 0].ravel(), jax.vmap(quotient)(flat), atol=1e-13)
+    np.testing.assert_allclose(found[2, 1][..., 0].ravel(), both_ways, atol=1e-10)
+
+
+def test_factors_that_add_up_make_a_constant_along_time():
+    config = replace(CONFIG, adds_up=True)
+    problem = hp.problems.KortewegDeVries()
+    inputs = inputs_of(problem, anatomy(problem), exact=True)
+    model = config.build(inputs, jax.random.key(0))
+    points = jnp.asarray(problem.domain.sample(50))
+    np.testing.assert_array_equal(model(points), 0, "the lift starts at zero, as all else does")
+    waves = jnp.tile(jnp.cos(jnp.arange(8.0)), 4)[:, None]
+    rbf = eqx.tree_at(lambda r: r.coefficients, model.blocks[0].rbf, waves)
+    series = rbf(model.embedding(coordinates(points, closure([(2, 0)], 2))))
+    assert np.abs(series.value).max() > 0.1
+    np.testing.assert_allclose(series[1, 0], 0, atol=1e-12)
+    np.testing.assert_allclose(series[2, 0], 0, atol=1e-11)
+
+
+def test_only_kernels_on_a_lattice_add_up():
+    problem = hp.problems.KortewegDeVries()
+    inputs = inputs_of(problem, anatomy(problem), exact=True)
+    with pytest.raises(UserError, match=r"set model\.lattice too"):
+        replace(CONFIG, lattice=(), adds_up=True).build(inputs, jax.random.key(0))
 
 
 @pytest.mark.parametrize(

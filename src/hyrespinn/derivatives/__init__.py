@@ -1,6 +1,6 @@
 """Exact partial derivatives of networks, propagated through their layers."""
 
-from .elementwise import ACTIVATIONS, activation, cos, exp, sin, tanh
+from .elementwise import ACTIVATIONS, activation, cos, exp, reciprocal, sin, tanh
 from .fallback import lift, propagate
 from .multiindex import MultiIndex, closure, name_of, parse
 from .taylor import Operator, Taylor, column, compose, concatenate, coordinates, square
@@ -22,6 +22,7 @@ __all__ = [
     "name_of",
     "parse",
     "propagate",
+    "reciprocal",
     "sin",
     "square",
     "tanh",

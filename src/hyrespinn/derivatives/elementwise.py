@@ -39,6 +39,7 @@ def _autonomous(function: Callable[[Array], Array], slope: tuple[float, ...]) ->
 
 tanh_derivatives = _autonomous(jnp.tanh, (1.0, 0.0, -1.0))
 sigmoid_derivatives = _autonomous(jax.nn.sigmoid, (0.0, 1.0, -1.0))
+reciprocal_derivatives = _autonomous(jnp.reciprocal, (0.0, 0.0, -1.0))
 
 
 def sine_derivatives(x: Array, n: int) -> list[Array]:
@@ -109,3 +110,7 @@ def cos(x: Any) -> Any:
 
 def exp(x: Any) -> Any:
     return compose(exponential_derivatives, x)
+
+
+def reciprocal(x: Any) -> Any:
+    return compose(reciprocal_derivatives, x)

@@ -192,7 +192,8 @@ def fitted_model(
     Otherwise many kernels stay where they are, one feature a field is made of them, and the head's
     gain makes the network nearly linear in their coefficients. Kernels are Gaussians that overlap
     widely, along time flat over all of a window. Where space is periodic they stand on a lattice, and
-    there are many more of them.
+    there are many more of them; along a line their factors along time add up to one. (In a plane that
+    has not been measured: the error of space is far larger there.)
     """
     if on_lattice(traits):
         return replace(
@@ -200,6 +201,7 @@ def fitted_model(
             lattice=lattice_of(traits, effort),
             overlap=1.3,
             time_width=1.6,
+            adds_up=traits.dimension == 2,
         )
     if not nearly_linear(traits):
         return model

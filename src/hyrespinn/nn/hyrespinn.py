@@ -137,7 +137,9 @@ class HyResPINNConfig(Settings):
 
     ``lattice`` is the number of kernels of block 1 along each coordinate, in place of ``centers``
     scattered ones: Gaussians that stay as they are, with the widths of ``overlap`` and
-    ``time_width``.
+    ``time_width``. Where it ``adds_up``, their factors along time are divided by their sum, and what goes
+    past the block starts at zero: a few kernels along time make a constant exactly then, and need
+    not undo what a random lift does along it.
     """
 
     blocks: int = 1
@@ -157,6 +159,7 @@ class HyResPINNConfig(Settings):
     time_levels: float = later(6.0)
     rim: float = later(0.0)
     lattice: tuple[int, ...] = later(())
+    adds_up: bool = later(False)
     train_centers: bool = True
     train_shapes: bool = later(True)
     gain: float = later(0.0)
@@ -188,6 +191,10 @@ class HyResPINNConfig(Settings):
         at_least(self, 1, "time_levels")
         if self.lattice:
             self._check_lattice()
+        if self.adds_up and not self.lattice:
+            raise UserError(
+                "model.adds_up is for kernels on a lattice: set model.lattice too, or leave it."
+            )
         if self.rim and (self.lattice or not self.overlap):
             raise UserError(
                 f"model.rim is {self.rim:g}: only scattered kernels whose widths go by their spacing "
@@ -236,7 +243,7 @@ class HyResPINNConfig(Settings):
         lift = Dense(embedding.size, self.width, lift_key)
         head = MLP(self.width, inputs.outputs, self.width, self.head_depth, head_key)
         if self.gain:
-            lift = scaled(lift, 1 / self.gain)
+            lift = scaled(lift, 0.0 if self.adds_up else 1 / self.gain)
             head = _orthogonal_last(head, self.gain)
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
         # Along each coordinate alone, too, the points of a Sobol sequence are evenly spaced, which
@@ -286,7 +293,7 @@ class HyResPINNConfig(Settings):
         along = (self.overlap * spacings).tolist()
         if inputs.has_time and self.time_width:
             along[0] = self.time_width
-        return LatticeRBF(axes, embedding, along, self.width)
+        return LatticeRBF(axes, embedding, along, self.width, self.adds_up)
 
     def _block(
         self, centers: np.ndarray, key: Array, fourier: int = 0, widths: np.ndarray | None = None

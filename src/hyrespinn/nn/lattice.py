@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ..derivatives import Taylor
+from ..derivatives import Taylor, reciprocal
 from .distances import DISTANCES
 from .embeddings import Embedding
 from .kernels import KERNELS
@@ -31,7 +31,8 @@ class LatticeRBF(eqx.Module):
 
     ``factors`` hold the places ``(n_a, features)`` and widths of the kernels along each coordinate,
     in embedded features; the coefficients are ``(n_1·…·n_d, outputs)``, the last coordinate fastest.
-    Nothing but the coefficients is trained. Features must be those of an
+    Nothing but the coefficients is trained. Where ``adds_up``, the factors along the first coordinate
+    are divided by their sum, so that a constant along it is made exactly. Features must be those of an
     :class:`~hyrespinn.nn.embeddings.Embedding`, each of which depends on one coordinate alone.
 
     Points have shape ``(n, features)``; those with one axis for each coordinate, ``(n_1, …, n_d,
@@ -41,17 +42,18 @@ class LatticeRBF(eqx.Module):
     factors: tuple[Fixed, ...]
     coefficients: Array
     columns: tuple[tuple[int, int], ...] = eqx.field(static=True)
+    adds_up: bool = eqx.field(static=True)
 
     def __init__(
         self, axes: Sequence[np.ndarray], embedding: Embedding, widths: Sequence[float],
-        outputs: int,
+        outputs: int, adds_up: bool = False,
     ):  # fmt: skip
         """``axes`` are the places along each coordinate, ``widths`` those of the scaled ones.
 
         The coefficients begin with zero: random ones of so many narrow kernels make a function that
         changes sign from place to place, and derivatives beyond all measure.
         """
-        self.columns = embedding.columns()
+        self.columns, self.adds_up = embedding.columns(), adds_up
         features = embedding.widths(widths)
         factors = []
         for a, (axis, (begin, end)) in enumerate(zip(axes, self.columns, strict=True)):
@@ -101,7 +103,10 @@ class LatticeRBF(eqx.Module):
 
     def _factor(self, a: int, features: Any) -> Any:
         places, distance = value(self.factors[a])
-        return KERNELS["gaussian"](distance(features, places))
+        factor = KERNELS["gaussian"](distance(features, places))
+        if a or not self.adds_up:
+            return factor
+        return factor * reciprocal(factor @ jnp.ones((len(places), 1), places.dtype))
 
     def _series(
         self, h: Taylor, matrices: Sequence[Taylor], weights: Array, on_grid: bool
