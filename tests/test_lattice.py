@@ -92,13 +92,6 @@ def test_factors_that_add_up_make_a_constant_along_time():
     np.testing.assert_allclose(series[2, 0], 0, atol=1e-11)
 
 
-def test_only_kernels_on_a_lattice_add_up():
-    problem = hp.problems.KortewegDeVries()
-    inputs = inputs_of(problem, anatomy(problem), exact=True)
-    with pytest.raises(UserError, match=r"set model\.lattice too"):
-        replace(CONFIG, lattice=(), adds_up=True).build(inputs, jax.random.key(0))
-
-
 @pytest.mark.parametrize(
     ("dimension", "harmonics"),
     [(1, 1), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((2, 1), (3, 1), (2, 2)))],

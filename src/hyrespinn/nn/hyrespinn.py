@@ -191,10 +191,6 @@ class HyResPINNConfig(Settings):
         at_least(self, 1, "time_levels")
         if self.lattice:
             self._check_lattice()
-        if self.adds_up and not self.lattice:
-            raise UserError(
-                "model.adds_up is for kernels on a lattice: set model.lattice too, or leave it."
-            )
         if self.rim and (self.lattice or not self.overlap):
             raise UserError(
                 f"model.rim is {self.rim:g}: only scattered kernels whose widths go by their spacing "
@@ -243,7 +239,7 @@ class HyResPINNConfig(Settings):
         lift = Dense(embedding.size, self.width, lift_key)
         head = MLP(self.width, inputs.outputs, self.width, self.head_depth, head_key)
         if self.gain:
-            lift = scaled(lift, 0.0 if self.adds_up else 1 / self.gain)
+            lift = scaled(lift, 0.0 if self.lattice and self.adds_up else 1 / self.gain)
             head = _orthogonal_last(head, self.gain)
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
         # Along each coordinate alone, too, the points of a Sobol sequence are evenly spaced, which
