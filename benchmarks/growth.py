@@ -28,11 +28,11 @@ from hyrespinn.references import reference_of
 from hyrespinn.solution import inputs_of
 from hyrespinn.training.loop import Progress, Stops, Trainer
 from hyrespinn.training.records import Clock, Silent
-from hyrespinn.training.windows import WHOLE, FixedWindows, Stretch
+from hyrespinn.training.windows import WHOLE, FixedWindows, Window
 
 SIZE = 12
 """Width and number of centres: small, so that one block is soon at the end of its wits."""
-FIRST_WINDOW = {"korteweg-de-vries": FixedWindows((Stretch(0.0, 0.25, 0.25),))}
+FIRST_WINDOW = {"korteweg-de-vries": FixedWindows((Window(0.0, 0.25, 0.25),))}
 """Where the whole of time is too much for a short training, its beginning."""
 
 

@@ -18,7 +18,7 @@ from hyrespinn.references import reference_of
 from hyrespinn.training.adaptive_windows import window_error
 from hyrespinn.training.loop import Trainer, objective_scale
 from hyrespinn.training.records import Silent
-from hyrespinn.training.windows import FixedWindows, Stretch
+from hyrespinn.training.windows import FixedWindows, Window
 
 
 class Rows(Silent):
@@ -66,7 +66,7 @@ def estimates(name: str, seed: int, size: float) -> Iterator[dict[str, Any]]:
         for share in (1, 1 / 4, 1 / 16):
             length = share * (end - begin)
             kept = Rows()
-            windows = FixedWindows((Stretch(begin, begin + length, length),))
+            windows = FixedWindows((Window(begin, begin + length, length),))
             stages = make_stages(train, assemble(theta))
             Trainer(objective, stages, key, store=kept, monitor=monitor, windows=windows).run(theta)
             for row in kept.rows:

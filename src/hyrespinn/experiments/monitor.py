@@ -11,7 +11,7 @@ from ..losses.context import Context
 from ..losses.objective import Objective
 from ..metrics import relative_l2
 from ..references import Reference
-from ..training.windows import Stretch
+from ..training.windows import Window
 
 MONITOR_POINTS = 2**17
 
@@ -33,29 +33,29 @@ class Monitor:
         self.points = grid[chosen]
         self.known = {name: value[chosen] for name, value in reference.flat().items()}
         self.dtype = objective.dtype
-        self.member: dict[Stretch | None, tuple[np.ndarray, Array]] = {}
+        self.member: dict[Window | None, tuple[np.ndarray, Array]] = {}
         self.evaluate = jax.jit(lambda theta, points, c: objective.solution(theta, c)(points))
 
-    def _member(self, stretch: Stretch | None) -> np.ndarray:
+    def _member(self, window: Window | None) -> np.ndarray:
         """The places of a window's points; its beginning belongs to the window before."""
-        if stretch is None:
+        if window is None:
             return np.arange(len(self.points))
         time = self.points[:, 0]
-        is_first = stretch.start == self.problem.domain.bounds[0][0]
-        first = stretch.start if is_first else np.nextafter(stretch.start, np.inf)
-        return np.flatnonzero((time >= first) & (time <= stretch.end))
+        is_first = window.start == self.problem.domain.bounds[0][0]
+        first = window.start if is_first else np.nextafter(window.start, np.inf)
+        return np.flatnonzero((time >= first) & (time <= window.end))
 
-    def _of_window(self, stretch: Stretch | None) -> tuple[np.ndarray, Array]:
+    def _of_window(self, window: Window | None) -> tuple[np.ndarray, Array]:
         """The places of a window's points, and the points, filled up; the last window's are kept."""
-        if stretch not in self.member:
-            member = self._member(stretch)
+        if window not in self.member:
+            member = self._member(window)
             size = min(2 ** max(0, len(member) - 1).bit_length(), len(self.points))
             filled = np.resize(member, size) if len(member) else np.zeros(1, int)
-            self.member = {stretch: (member, jnp.asarray(self.points[filled], self.dtype))}
-        return self.member[stretch]
+            self.member = {window: (member, jnp.asarray(self.points[filled], self.dtype))}
+        return self.member[window]
 
-    def __call__(self, theta: Array, context: Context, stretch: Stretch | None) -> dict[str, float]:
-        member, points = self._of_window(stretch)
+    def __call__(self, theta: Array, context: Context, window: Window | None) -> dict[str, float]:
+        member, points = self._of_window(window)
         values = np.asarray(self.evaluate(theta, points, context))[: len(member)]
         return {
             f"rel_l2_{name}": relative_l2(values[:, i], self.known[name][member])

@@ -17,6 +17,9 @@ from ..nn import settings_from_json
 from ..problems.problem import Problem
 from ..solution import pickle_problem, problem_from
 from ..training.checkpoint import load_meta, load_state, save_state
+from ..training.records import Clock
+from ..training.run_state import RunState
+from ..training.stage import StageState
 from .config import RunConfig, TrainConfig
 from .environment import environment
 
@@ -121,14 +124,15 @@ class RunDirectory:
     def rows(self) -> list[dict[str, Any]]:
         return self._rows
 
-    def checkpoint(self, state: Any, meta: Mapping[str, Any]) -> None:
+    def checkpoint(self, state: StageState, run: RunState, clock: Clock) -> None:
         """A full disk must not end a training: the older checkpoint stays, and a warning is kept."""
         try:
             save_state(
                 self.state,
                 state,
                 {
-                    **meta,
+                    "run": run.to_json(),
+                    "seconds": {"training": clock.training, "compilation": clock.compilation},
                     "rows": len(self._rows),
                     "total_seconds": self.seconds,
                     "config": self._configuration,

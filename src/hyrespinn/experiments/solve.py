@@ -36,16 +36,12 @@ from ..training.adaptive_windows import AdaptiveWindows
 from ..training.checkpoint import load_state
 from ..training.interrupt import Interrupt
 from ..training.last_layer import fit_last_layer
-from ..training.loop import Outcome, Progress, Stops, Trainer
-from ..training.records import Clock
-from ..training.windows import (
-    ENDS_ALL,
-    WHOLE,
-    FixedWindows,
-    WindowOutcome,
-    Windows,
-    stretches,
-)
+from ..training.march import March, Outcome, Restored, Training
+from ..training.records import Clock, Silent
+from ..training.run_state import RunState
+from ..training.stopping import Stops
+from ..training.watch import Watch
+from ..training.windows import ENDS_ALL, WHOLE, FixedWindows, Windows, fixed_windows
 from .compiled import kept_programs
 from .config import RunConfig
 from .monitor import Monitor
@@ -174,37 +170,40 @@ class Session:
             monitor = None
             if self.reference is not None:
                 monitor = Monitor(reported, self.reference)
-            trainer = Trainer(
+            training = Training(
                 objective,
                 stages,
                 jax.random.fold_in(key, 1),
-                stops=Stops(
+                Stops(
                     self.limit,
                     config.train.target_loss,
                     config.train.relative_target,
                     config.train.patience,
                 ),
-                clock=self.clock,
-                reporter=self.reporter,
-                store=self.directory,
-                monitor=monitor,
-                windows=self.windows,
-                window_start=config.train.window_start,
-                prepare=self._prepare(objective, jax.random.fold_in(key, 2)),
-                interrupted=interrupt.requested,
-                checkpoint_seconds=config.train.checkpoint_seconds,
+                self.windows,
+                config.train.window_start,
+                self._prepare(objective, jax.random.fold_in(key, 2)),
             )
-            with closing(trainer.programs):
+            watch = Watch(
+                self.clock,
+                self.reporter,
+                self.directory or Silent(),
+                monitor,
+                interrupt.requested,
+                config.train.checkpoint_seconds,
+            )
+            march = March(training, watch)
+            with closing(march.programs):
                 self._check_start(objective, theta, key)
                 if meta is None:
-                    trainer.compile_ahead(theta)
+                    march.compile_ahead(theta)
                 if monitor is not None:
-                    begin = trainer.stretch
-                    first = monitor(theta, trainer.context_of(begin, (), theta), begin)
+                    begin = march.window
+                    first = monitor(theta, march.context_of(begin, (), theta), begin)
                     self.first_errors = {k.removeprefix("rel_l2_"): e for k, e in first.items()}
-                restored = self._restore(trainer, theta, meta) if meta else None
+                restored = self._restore(march, theta, meta) if meta else None
                 with self.reporter:
-                    outcome = trainer.run(theta, restored)
+                    outcome = march(theta, restored)
             return self._finish(reported, outcome, interrupt.signal)
 
     def _windows(self) -> Windows:
@@ -226,7 +225,7 @@ class Session:
                 time, train.windows, train.window_tolerance, steps, train.window_overshoot
             )
         return FixedWindows(
-            stretches(
+            fixed_windows(
                 time,
                 train.windows,
                 train.window_ends,
@@ -336,41 +335,40 @@ class Session:
                     "must be finite for any values of the fields."
                 )
 
-    def _restore(self, trainer: Trainer, theta: Array, meta: Mapping[str, Any]) -> Any:
+    def _restore(self, march: March, theta: Array, meta: Mapping[str, Any]) -> Restored:
         """State, progress and finished windows; a window that was over stays over."""
         assert self.directory is not None
-        progress = Progress(**meta["progress"])
-        progress.done = None if progress.done in ENDS_ALL else progress.done
-        trainer.progress = progress
-        stage = trainer.stages[progress.stage]
+        march.run = run = RunState.from_json(meta["run"])
+        progress = run.progress
+        if progress.done is None or progress.done in ENDS_ALL:
+            progress.done, run.message = None, ""
         earlier = [
             jnp.asarray(self.directory.read_window(k, theta)) for k in range(progress.window)
         ]
-        trainer.tried = [WindowOutcome.from_json(window) for window in meta["tried"]]
+        stage = march.training.stages[progress.stage]
+        objective = march.training.objective_of(stage)
         template = jax.eval_shape(
-            lambda t, k, c: stage.start(trainer.objective_of(stage), t, k, c),
+            lambda t, k, c: stage.start(objective, t, k, c),
             theta,
-            trainer.key,
-            trainer.context_of(trainer.stretch, earlier, theta),
+            march.training.key,
+            march.context_of(march.window, earlier, theta),
         )
         self.clock.training = meta["seconds"]["training"]
         self.clock.compilation = meta["seconds"]["compilation"]
-        trainer.losses, trainer.row = meta["losses"], meta["row"]
-        trainer.message = "" if progress.done is None else meta["message"]
-        return load_state(self.directory.state, template), progress, earlier
+        return Restored(load_state(self.directory.state, template), run, earlier)
 
     def _finish(self, objective: Objective, outcome: Outcome, signal: int | None) -> Solution:
         config = self.config
-        stretches = [w.stretch for w in outcome.windows if w.stretch is not None]
+        windows = [w.window for w in outcome.windows if w.window is not None]
         networks = tuple(objective.assemble(theta) for theta in outcome.thetas)
         solution = Solution(
             config.problem,
-            networks if stretches else networks[0],
+            networks if windows else networks[0],
             config.model,
             config.model_config,
             config.precision,
             config.train.exact,
-            windows=tuple((w.start, w.end, w.length) for w in stretches),
+            windows=tuple((w.start, w.end, w.length) for w in windows),
             mirror=config.train.mirror,
         )
         axes = error_axes(config.problem) if self.reference is None else self.reference.axes
@@ -419,13 +417,13 @@ class Session:
             return None
         results = []
         for window in outcome.windows:
-            stretch = window.stretch
-            assert stretch is not None
+            span = window.window
+            assert span is not None
             kept = {k: v for k, v in window.row.items() if k not in ("window", "stage", "step")}
             results.append(
                 {
-                    "start": stretch.start,
-                    "end": stretch.end,
+                    "start": span.start,
+                    "end": span.end,
                     "status": window.status,
                     "message": window.message,
                     "steps": window.steps,

@@ -20,6 +20,9 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Bool, Float
 
+from ..errors import UserError
+from .optimiser import RoundOptimiser, System
+
 Linearise = Callable[[Array], tuple[Array, Array]]
 """Parameters to the rows there and their Jacobian."""
 Value = Callable[[Array], Array]
@@ -212,3 +215,50 @@ def minimise(
 
     state = renewed(value, blank(theta, rule))
     return jax.lax.while_loop(unfinished, lambda s: step(linearise, value, s, rule), state)
+
+
+@dataclass(frozen=True)
+class GaussNewton(RoundOptimiser[GaussNewtonState]):
+    """Gauss–Newton by QR, for models that are linear, or nearly so, in their parameters.
+
+    ``damping`` and ``progress`` are those of :class:`Rule`. Where a step no longer lowers the loss,
+    the next round of points begins; after ``most_rounds`` of them it has converged.
+    """
+
+    steps: int = 30
+    round_steps: int = 20
+    damping: float = 1e-12
+    progress: float = 0.5
+    most_rounds: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.progress < 1:
+            raise UserError(f"progress is a share between 0 and 1, not {self.progress}.")
+        if self.most_rounds < 1:
+            raise UserError(f"There is at least one round; most_rounds is {self.most_rounds}.")
+
+    @property
+    def look_every(self) -> int:
+        return 2
+
+    @property
+    def rounds(self) -> int:
+        return self.most_rounds
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(damping=self.damping, progress=self.progress)
+
+    def init(self, system: System, theta: Array) -> GaussNewtonState:
+        return blank(theta, self.rule)
+
+    def step(self, system: System, state: GaussNewtonState) -> GaussNewtonState:
+        linear = system.linear_parameters(state.theta)
+        return step(system.linearise, system.value, state, self.rule, linear)
+
+    def renew(self, system: System, state: GaussNewtonState) -> GaussNewtonState:
+        return renewed(system.value, state)
+
+    def forget(self, state: GaussNewtonState) -> GaussNewtonState:
+        return forgotten(state, self.rule)

@@ -16,17 +16,12 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-from .conjugate_gradients import Product, least_squares
+from ..errors import UserError
+from .conjugate_gradients import least_squares
+from .optimiser import Optimiser, OptimiserState, Preconditioner, Product, System
 
 Rows = Callable[[Array], Array]
 """Parameters to the vector whose squared norm is the loss."""
-
-
-class Preconditioner(NamedTuple):
-    """``P`` and its transpose."""
-
-    times: Product
-    transposed: Product
 
 
 @dataclass(frozen=True)
@@ -126,3 +121,73 @@ def step(
 
 def _squared(vector: Array) -> Array:
     return jnp.vdot(vector, vector)
+
+
+@dataclass(frozen=True)
+class GaussNewtonCG(Optimiser[GaussNewtonCgState]):
+    """Gauss–Newton with preconditioned conjugate gradients, on points that stay the same.
+
+    ``tolerance``, ``iterations`` and ``target`` are those of :class:`Rule`.
+    """
+
+    steps: int = 12
+    tolerance: float = 0.03
+    iterations: int = 200
+    target: float = 1e-18
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.tolerance < 1:
+            raise UserError(f"tolerance is a share between 0 and 1, not {self.tolerance}.")
+        if self.iterations < 1 or self.target < 0:
+            raise UserError(
+                "GaussNewtonCG needs at least one iteration and no negative target; they are "
+                f"{self.iterations} and {self.target}."
+            )
+
+    @property
+    def look_every(self) -> int:
+        return self.steps  # all at once: the preconditioner of the first step serves them all
+
+    @property
+    def rounds(self) -> int:
+        return 1
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(self.tolerance, self.iterations, target=self.target)
+
+    def check(self, system: System, theta: Array) -> None:
+        if theta.dtype != jnp.float64:
+            raise UserError(
+                "GaussNewtonCG needs double precision: in single precision rounding hides what "
+                "nearly dependent kernels make together."
+            )
+        system.check_preconditioner(theta)
+
+    def init(self, system: System, theta: Array) -> GaussNewtonCgState:
+        return blank(theta)
+
+    def step(self, system: System, state: GaussNewtonCgState) -> GaussNewtonCgState:
+        last = state.steps + 1
+        return self.advance(system, state, lambda s: s.steps < last)
+
+    def advance(
+        self,
+        system: System,
+        state: GaussNewtonCgState,
+        unfinished: Callable[[OptimiserState], Array],
+    ) -> GaussNewtonCgState:
+        precondition = system.precondition(state.theta)
+        enough = self.target * _squared(system.rows(jnp.zeros_like(state.theta)))
+
+        def following(state: GaussNewtonCgState) -> GaussNewtonCgState:
+            return step(system.rows, precondition, state, self.rule, enough)
+
+        return jax.lax.while_loop(unfinished, following, state)
+
+    def renew(self, system: System, state: GaussNewtonCgState) -> GaussNewtonCgState:
+        return renewed(system.rows, state)
+
+    def forget(self, state: GaussNewtonCgState) -> GaussNewtonCgState:
+        return state._replace(failed=jnp.asarray(False))

@@ -8,6 +8,7 @@ curvature nor be given a new function.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
@@ -17,6 +18,7 @@ from jaxtyping import Float
 
 from ..errors import UserError
 from .line_search import ValueAndGrad, search_along
+from .optimiser import RoundOptimiser, System
 
 
 class Memory(NamedTuple):
@@ -175,3 +177,27 @@ def minimise(
 
     state = start(function, theta, memory)
     return jax.lax.while_loop(unfinished, lambda s: step(function, s), state)
+
+
+@dataclass(frozen=True)
+class LBFGS(RoundOptimiser[LbfgsState]):
+    """L-BFGS with the last ``memory`` pairs, for networks too large for a matrix."""
+
+    memory: int = 20
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.memory < 1:
+            raise UserError(f"LBFGS needs a memory of at least one pair, not {self.memory}.")
+
+    def init(self, system: System, theta: Array) -> LbfgsState:
+        return blank(theta, self.memory)
+
+    def step(self, system: System, state: LbfgsState) -> LbfgsState:
+        return step(system.value_and_grad, state)
+
+    def renew(self, system: System, state: LbfgsState) -> LbfgsState:
+        return renewed(system.value_and_grad, state)
+
+    def forget(self, state: LbfgsState) -> LbfgsState:
+        return forget(state)

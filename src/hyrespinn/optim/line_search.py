@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -108,12 +108,24 @@ def _inside(low: Float[Array, 3], high: Float[Array, 3]) -> Float[Array, ""]:
     return a + jnp.where(jnp.isfinite(fb) & jnp.isfinite(db), fraction, least) * width
 
 
-def search_along(function: ValueAndGrad, state: Any, direction: Array) -> LineSearchResult:
-    """A search from the point of an optimiser's state; no success where it does not go downhill.
+class Searching(Protocol):
+    """The state of an optimiser that searches along lines: a point with its value and gradient, the
+    last ``decrease``, and ``fresh`` where nothing is known of the curvature yet."""
 
-    The state has ``theta``, ``value``, ``gradient``, the last ``decrease``, and ``fresh`` where
-    nothing is known of the curvature yet.
-    """
+    @property
+    def theta(self) -> Array: ...
+    @property
+    def value(self) -> Array: ...
+    @property
+    def gradient(self) -> Array: ...
+    @property
+    def decrease(self) -> Array: ...
+    @property
+    def fresh(self) -> Array: ...
+
+
+def search_along(function: ValueAndGrad, state: Searching, direction: Array) -> LineSearchResult:
+    """A search from the point of an optimiser's state; no success where it does not go downhill."""
     gradient = state.gradient
     slope = jnp.vdot(gradient, direction)
     downhill = jnp.isfinite(slope) & (slope < 0)

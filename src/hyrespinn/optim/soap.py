@@ -14,15 +14,19 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 from jax import Array
 from jaxtyping import Float
 
 from ..errors import UserError
+from .adam import Adam
+from .optimiser import System
+
+if TYPE_CHECKING:
+    import optax
 
 
 class Side(NamedTuple):
@@ -43,7 +47,7 @@ class Group(NamedTuple):
 
 class SoapState(NamedTuple):
     updates: Array
-    plain: Any
+    plain: optax.OptState
     groups: tuple[Group, ...]
 
 
@@ -72,6 +76,8 @@ def soap(
     """
     if every < 1 or largest < 1:
         raise UserError(f"SOAP needs every ≥ 1 and largest ≥ 1, got {every} and {largest}.")
+    import optax
+
     layout = _layout(shapes, largest)
     adam = optax.scale_by_adam(b1=b1, b2=b2, eps=eps)
 
@@ -101,7 +107,7 @@ def soap(
         return direction, jax.lax.cond(count % every == 0, _refreshed, lambda same: same, group)
 
     def update(
-        gradient: Float[Array, " n"], state: SoapState, params: Any = None
+        gradient: Float[Array, " n"], state: SoapState, params: object = None
     ) -> tuple[Float[Array, " n"], SoapState]:
         plain, stacks = layout.split(gradient)
         plain, adam_state = adam.update(plain, state.plain)
@@ -232,7 +238,7 @@ def _iterated(
 
 
 def _one_by_one(
-    factorise: Callable[[Array], Any], stack: Float[Array, "k m m"], part: int
+    factorise: Callable[[Array], Sequence[Array]], stack: Float[Array, "k m m"], part: int
 ) -> Float[Array, "k m m"]:
     """One factor of each matrix in a stack.
 
@@ -240,3 +246,18 @@ def _one_by_one(
     inside one of them: as many such calls at a time as there are threads wait for ever.
     """
     return jax.lax.map(lambda matrix: factorise(matrix)[part], stack)
+
+
+@dataclass(frozen=True)
+class Soap(Adam):
+    """SOAP on new points at every step, with Adam's schedule of the rate.
+
+    The bases are refreshed ``every`` so many steps; a side of a matrix longer than ``largest`` is
+    left as it is.
+    """
+
+    every: int = 10
+    largest: int = 1024
+
+    def transform(self, system: System, theta: Array) -> optax.GradientTransformation:
+        return soap(system.shapes(theta), every=self.every, largest=self.largest)

@@ -8,7 +8,8 @@ product; the updates are collected, and worked into the matrix a number of them 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +17,10 @@ from jax import Array
 from jaxtyping import Float, Int
 
 from .line_search import ValueAndGrad, search_along
+from .optimiser import OptimiserState, RoundOptimiser, System
+
+TRUST = 0.03
+"""How far, as a share of their length, a matrix of another window may move the parameters at first."""
 
 
 class QuasiNewtonState(NamedTuple):
@@ -85,13 +90,6 @@ def ssbroyden_rule(q: Scalars) -> tuple[Array, Array]:
         jnp.minimum(rho_k * root, sigma),
     )
     return tau, (1 - theta) / sigma
-
-
-RULES: dict[str, Rule] = {
-    "ssbroyden": ssbroyden_rule,
-    "ssbfgs": ssbfgs_rule,
-    "bfgs": bfgs_rule,
-}
 
 
 def blank(theta: Float[Array, " n"]) -> QuasiNewtonState:
@@ -245,7 +243,7 @@ class Collected(NamedTuple):
         """All updates worked in, some rows at a time: in place, and in the cache of a core."""
         n = self.matrix.shape[0]
 
-        def with_rows(matrix: Array, first: Any, count: int) -> Array:
+        def with_rows(matrix: Array, first: Array | int, count: int) -> Array:
             old = jax.lax.dynamic_slice_in_dim(matrix, first, count)
             columns = jax.lax.dynamic_slice_in_dim(self.columns, first, count, axis=1)
             new = self.scale * old + jnp.matmul(columns.T, self.rows, precision="highest")
@@ -347,3 +345,68 @@ def minimise(
         return (state.steps < steps) & ~state.failed & jnp.any(state.gradient != 0)
 
     return advance(function, state, rule, unfinished)
+
+
+@dataclass(frozen=True)
+class SSBroyden(RoundOptimiser[QuasiNewtonState]):
+    """Self-scaled Broyden with the whole inverse Hessian and a strong-Wolfe line search."""
+
+    @staticmethod
+    def rule(q: Scalars) -> tuple[Array, Array]:
+        """The scaling and Broyden's parameter of a step."""
+        return ssbroyden_rule(q)
+
+    def init(self, system: System, theta: Array) -> QuasiNewtonState:
+        return blank(theta)
+
+    def step(self, system: System, state: QuasiNewtonState) -> QuasiNewtonState:
+        last = state.steps + 1
+        return self.advance(system, state, lambda s: s.steps < last)
+
+    def advance(
+        self,
+        system: System,
+        state: QuasiNewtonState,
+        unfinished: Callable[[OptimiserState], Array],
+    ) -> QuasiNewtonState:
+        return advance(system.value_and_grad, state, self.rule, unfinished)
+
+    def renew(self, system: System, state: QuasiNewtonState) -> QuasiNewtonState:
+        """The matrix made symmetric, or the identity where it is not positive definite any more."""
+        H = 0.5 * (state.inverse_hessian + state.inverse_hessian.T)
+        good = is_positive_definite(H)
+        H = jnp.where(good, H, jnp.eye(state.theta.size, dtype=H.dtype))
+        return start(system.value_and_grad, state.theta, H)._replace(
+            steps=state.steps, evaluations=state.evaluations, fresh=state.fresh | ~good
+        )
+
+    def forget(self, state: QuasiNewtonState) -> QuasiNewtonState:
+        return on_identity(state)
+
+    def carry(
+        self, system: System, state: QuasiNewtonState, before: QuasiNewtonState
+    ) -> QuasiNewtonState:
+        carried = super().carry(system, state, before)
+        _, gradient = system.value_and_grad(carried.theta)
+        radius = TRUST * jnp.linalg.norm(carried.theta)
+        return carried._replace(inverse_hessian=trusted(carried.inverse_hessian, gradient, radius))
+
+
+@dataclass(frozen=True)
+class SSBFGS(SSBroyden):
+    """BFGS with a self-scaling."""
+
+    @staticmethod
+    def rule(q: Scalars) -> tuple[Array, Array]:
+        """The scaling and Broyden's parameter of a step."""
+        return ssbfgs_rule(q)
+
+
+@dataclass(frozen=True)
+class BFGS(SSBroyden):
+    """BFGS with the whole inverse Hessian."""
+
+    @staticmethod
+    def rule(q: Scalars) -> tuple[Array, Array]:
+        """The scaling and Broyden's parameter of a step."""
+        return bfgs_rule(q)

@@ -12,7 +12,7 @@ from jax import Array
 from ..errors import UserError
 from ..losses.context import Context
 from ..losses.objective import Objective
-from .windows import Stretch, WindowOutcome, Windows
+from .windows import Window, WindowOutcome, Windows
 
 SMALLEST = 1 / 256
 """The share of all time below which no window is halved."""
@@ -49,53 +49,53 @@ class AdaptiveWindows(Windows):
             )
 
     def is_over(self, tried: Sequence[WindowOutcome]) -> bool:
-        return bool(tried) and tried[-1].kept and _stretch(tried[-1]).end == self.time[1]
+        return bool(tried) and tried[-1].kept and _window(tried[-1]).end == self.time[1]
 
     def is_last(self, tried: Sequence[WindowOutcome]) -> bool:
         return False
 
-    def following(self, tried: Sequence[WindowOutcome]) -> Stretch:
+    def following(self, tried: Sequence[WindowOutcome]) -> Window:
         begin, end = self.time
         if not tried:
             return self._next(begin, (end - begin) / self.count)
-        last = _stretch(tried[-1])
+        last = _window(tried[-1])
         length = last.end - last.start
         if not tried[-1].kept:
             return self._next(last.start, length / 2)
         was_easy = tried[-1].steps <= self.steps / 2 and all(w.kept for w in tried[-2:])
         return self._next(last.end, length * (LONGER if was_easy else 1.0))
 
-    def _next(self, start: float, longest: float) -> Stretch:
+    def _next(self, start: float, longest: float) -> Window:
         """A window no longer than ``longest`` of which a whole number fills the rest of time."""
         rest = self.time[1] - start
         count = max(1, math.ceil(rest / longest - 1e-6))
         length = rest / count
         end = self.time[1] if count == 1 else start + length
-        return Stretch(start, end, min(length * (1 + self.overshoot), rest))
+        return Window(start, end, min(length * (1 + self.overshoot), rest))
 
     @property
     def tolerance(self) -> float:
         return self.allowed
 
-    def can_shorten(self, stretch: Stretch | None) -> bool:
-        assert stretch is not None
+    def can_shorten(self, window: Window | None) -> bool:
+        assert window is not None
         begin, end = self.time
-        return (stretch.end - stretch.start) / 2 >= SMALLEST * (end - begin)
+        return (window.end - window.start) / 2 >= SMALLEST * (end - begin)
 
     def describe(self, tried: Sequence[WindowOutcome]) -> str:
         return f"{sum(w.kept for w in tried) + 1}"
 
 
-def _stretch(outcome: WindowOutcome) -> Stretch:
-    assert outcome.stretch is not None
-    return outcome.stretch
+def _window(outcome: WindowOutcome) -> Window:
+    assert outcome.window is not None
+    return outcome.window
 
 
-def too_hard(windows: Windows, stretch: Stretch | None, error: float) -> str:
+def too_hard(windows: Windows, window: Window | None, error: float) -> str:
     """What to do where even the shortest window does not converge."""
-    assert stretch is not None
+    assert window is not None
     return (
-        f"the window from t = {stretch.start:g} to {stretch.end:g}, as short as one may get, has an "
+        f"the window from t = {window.start:g} to {window.end:g}, as short as one may get, has an "
         f"estimated error of {error:.1e}, above train.window_tolerance = {windows.tolerance:g}; the "
         "solution up to here is kept. A larger tolerance, more train.ssbroyden_steps or a larger "
         "network (model.width) may help"

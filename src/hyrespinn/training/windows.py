@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import UserError
 
+Row = Mapping[str, float | int | str]
+"""A row of the history."""
 Status = Literal[
     "completed",
     "target",
@@ -27,7 +29,7 @@ ENDS_ALL = ("unconverged", "diverged", "time_limit", "interrupted")
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Window:
     """A window from ``start`` to ``end``; its network is trained over ``length``, a little more.
 
     ``effort`` multiplies the steps of every stage.
@@ -47,24 +49,22 @@ class Stretch:
 class WindowOutcome:
     """How the training of a window ended; ``row`` is the last one of its history.
 
-    ``stretch`` is ``None`` for all of the time at once. ``kept`` is false of a window that did
+    ``window`` is ``None`` for all of the time at once. ``kept`` is false of a window that did
     not converge, so that a shorter one had to be tried.
     """
 
-    stretch: Stretch | None
+    window: Window | None
     status: Status
     message: str
     steps: int
-    row: Mapping[str, Any]
+    row: Row
     kept: bool = True
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> WindowOutcome:
-        stretch = content["stretch"]
-        return cls(**{**content, "stretch": None if stretch is None else Stretch(**stretch)})
+        """From what ``dataclasses.asdict`` made of one."""
+        window = content["window"]
+        return cls(**{**content, "window": None if window is None else Window(**window)})
 
 
 class Windows(ABC):
@@ -75,7 +75,7 @@ class Windows(ABC):
     def is_over(self, tried: Sequence[WindowOutcome]) -> bool: ...
 
     @abstractmethod
-    def following(self, tried: Sequence[WindowOutcome]) -> Stretch | None:
+    def following(self, tried: Sequence[WindowOutcome]) -> Window | None:
         """The next window, ``None`` for all of the time."""
 
     @abstractmethod
@@ -88,7 +88,7 @@ class Windows(ABC):
         """The estimated error up to which a window counts as converged; ``None``: always."""
 
     @abstractmethod
-    def can_shorten(self, stretch: Stretch | None) -> bool:
+    def can_shorten(self, window: Window | None) -> bool:
         """Whether a window that did not converge may be tried again, half as long."""
 
     @abstractmethod
@@ -100,40 +100,40 @@ class Windows(ABC):
 class FixedWindows(Windows):
     """Windows given in advance; each is trained once."""
 
-    stretches: tuple[Stretch | None, ...] = (None,)
+    windows: tuple[Window | None, ...] = (None,)
 
     def is_over(self, tried: Sequence[WindowOutcome]) -> bool:
-        return len(tried) >= len(self.stretches)
+        return len(tried) >= len(self.windows)
 
-    def following(self, tried: Sequence[WindowOutcome]) -> Stretch | None:
-        return self.stretches[len(tried)]
+    def following(self, tried: Sequence[WindowOutcome]) -> Window | None:
+        return self.windows[len(tried)]
 
     def is_last(self, tried: Sequence[WindowOutcome]) -> bool:
-        return len(tried) == len(self.stretches) - 1
+        return len(tried) == len(self.windows) - 1
 
     @property
     def tolerance(self) -> None:
         return None
 
-    def can_shorten(self, stretch: Stretch | None) -> bool:
+    def can_shorten(self, window: Window | None) -> bool:
         return False
 
     def describe(self, tried: Sequence[WindowOutcome]) -> str:
-        return f"{len(tried) + 1} of {len(self.stretches)}"
+        return f"{len(tried) + 1} of {len(self.windows)}"
 
 
 WHOLE = FixedWindows()
 """All of the time at once; also where there is no time."""
 
 
-def stretches(
+def fixed_windows(
     time: tuple[float, float],
     count: int,
     ends: Sequence[float] | None = None,
     overshoot: float = 0.0,
     taper: float = 0.0,
     growth: float = 0.0,
-) -> tuple[Stretch, ...]:
+) -> tuple[Window, ...]:
     """``count`` equal windows over ``time``, or windows with these ``ends``.
 
     ``overshoot`` is the share of its length by which a window is trained past its end, but never
@@ -145,7 +145,7 @@ def stretches(
     ``t`` lasts ``growth · t`` longer than the very first, a twentieth of the equal ones, until it is
     one of them.
 
-    >>> [(s.start, s.effort) for s in stretches((0.0, 2.0), 2, taper=0.75)]
+    >>> [(s.start, s.effort) for s in fixed_windows((0.0, 2.0), 2, taper=0.75)]
     [(0.0, 1.25), (1.0, 0.75)]
     """
     begin, end = time
@@ -171,7 +171,7 @@ def stretches(
     to_come = [end - a for a in starts]
     mean = sum(to_come) / len(to_come)
     return tuple(
-        Stretch(a, b, min((b - a) * (1 + overshoot), end - a), 1 + taper * (rest / mean - 1))
+        Window(a, b, min((b - a) * (1 + overshoot), end - a), 1 + taper * (rest / mean - 1))
         for a, b, rest in zip(starts, edges, to_come, strict=True)
     )
 

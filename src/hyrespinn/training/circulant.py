@@ -24,7 +24,8 @@ from ..losses.context import Context
 from ..losses.jacobian import weighted_rows
 from ..losses.objective import Objective, SampleSet
 from ..nn.last_layer import lattice_places
-from ..optim.gauss_newton_cg import Preconditioner, linear_maps
+from ..optim.gauss_newton_cg import linear_maps
+from ..optim.optimiser import Preconditioner
 from ..problems.problem import residuals_of
 
 DAMPING = 1e-11
@@ -35,11 +36,6 @@ HELD = 0.1
 
 def check_lattice(objective: Objective, theta: Array) -> None:
     """Say what is missing for kernels and points on lattices that fit each other."""
-    if theta.dtype != jnp.float64:
-        raise UserError(
-            "The stage gauss-newton-cg needs double precision: in single precision rounding hides what "
-            "nearly dependent kernels make together. Take --precision float64, or --preset general."
-        )
     model = eqx.filter_eval_shape(objective.assemble, theta)
     kernels = getattr(model, "lattice", lambda: None)()
     points = objective.lattice
@@ -77,7 +73,7 @@ def check_lattice(objective: Objective, theta: Array) -> None:
         )
 
 
-def fourier_preconditioner(
+def circulant_preconditioner(
     objective: Objective, theta: Array, samples: SampleSet, context: Context
 ) -> Preconditioner:
     """``P`` for the weighted rows at ``theta``; see :func:`check_lattice` for what it needs."""

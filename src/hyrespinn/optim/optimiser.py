@@ -1,0 +1,188 @@
+"""The contract of an optimiser: what it is given of a loss, and what it does with it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
+
+import equinox as eqx
+import jax
+import numpy as np
+from jax import Array
+from jaxtyping import Bool, Float
+
+from ..errors import UserError
+
+Product = Callable[[Array], Array]
+"""A linear map of vectors."""
+
+
+class Linearised(NamedTuple):
+    """Rows and their Jacobian, or sketches of both."""
+
+    rows: Float[Array, " m"]
+    jacobian: Float[Array, "m n"]
+
+
+class Preconditioner(NamedTuple):
+    """``P`` and its transpose."""
+
+    times: Product
+    transposed: Product
+
+
+class Sketch(NamedTuple):
+    """Of a Jacobian about so many ``rows``, drawn anew for every ``step``."""
+
+    rows: int
+    step: Array
+
+
+class System(Protocol):
+    """All that an optimiser sees of a loss: the squared norm of a vector of rows, on some points.
+
+    ``theta`` is the vector of all parameters.
+    """
+
+    def value(self, theta: Array) -> Array:
+        """The loss."""
+
+    def value_and_grad(self, theta: Array) -> tuple[Array, Array]:
+        """The loss and its gradient."""
+
+    def rows(self, theta: Array) -> Array:
+        """The vector whose squared norm is the loss."""
+
+    def linearise(self, theta: Array, sketch: Sketch | None = None) -> Linearised:
+        """The rows and their Jacobian, all of them or a sketch."""
+
+    def check_preconditioner(self, theta: Array) -> None:
+        """Say what is missing where there is none."""
+
+    def precondition(self, theta: Array) -> Preconditioner:
+        """What makes the columns of the Jacobian nearly orthonormal, where the model offers it."""
+
+    def linear_parameters(self, theta: Array) -> Bool[np.ndarray, " n"]:
+        """Which parameters the rows are nearly linear in, as the model says; all by default."""
+
+    def shapes(self, theta: Array) -> Sequence[tuple[int, ...]]:
+        """The shapes of the arrays that the vector of parameters is made of, in its order."""
+
+
+class OptimiserState(Protocol):
+    """What the training reads of any optimiser's state; a pytree of arrays."""
+
+    @property
+    def theta(self) -> Array:
+        """The parameters."""
+
+    @property
+    def value(self) -> Array:
+        """Their loss."""
+
+    @property
+    def steps(self) -> Array:
+        """Steps taken so far."""
+
+    @property
+    def failed(self) -> Array:
+        """Whether the last step found nothing better."""
+
+
+# An optimiser meets no states but those of its own making, so that one of a special state is
+# an optimiser of states: covariance is sound here, although states are arguments too.
+State = TypeVar("State", bound=OptimiserState, covariant=True)
+
+
+@dataclass(frozen=True)
+class Optimiser(ABC, Generic[State]):
+    """A sequence of steps on a :class:`System`; a new one is one class.
+
+    ``steps`` is the number of steps at most. All methods are pure functions that are traced and
+    compiled once. Subclasses are frozen dataclasses, whose fields are their settings.
+    """
+
+    steps: int = 1000
+
+    fresh_points: ClassVar[bool] = False
+    """Whether every step has new points, or the points stay for a round of steps."""
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise UserError(f"{type(self).__name__} needs at least one step, not {self.steps}.")
+
+    @property
+    def look_every(self) -> int:
+        """After how many steps the training looks at the state, and may stop or report."""
+        return 50
+
+    @property
+    def rounds(self) -> int | None:
+        """After how many rounds a state that ``failed`` has converged; ``None``: never."""
+        return None
+
+    def round_length(self, taken: int, steps: int) -> int:
+        """The steps of the round of points that begins after ``taken`` of ``steps``."""
+        return steps - taken
+
+    def check(self, system: System, theta: Array) -> None:
+        """Refuse, before anything is trained, what this optimiser cannot train."""
+        return
+
+    @abstractmethod
+    def init(self, system: System, theta: Array) -> State:
+        """The state at ``theta`` in which nothing has been evaluated yet."""
+
+    @abstractmethod
+    def step(self, system: System, state: State) -> State:  # type: ignore[misc]
+        """One step."""
+
+    def advance(
+        self,
+        system: System,
+        state: State,  # type: ignore[misc]
+        unfinished: Callable[[OptimiserState], Array],
+    ) -> State:
+        """Steps as long as ``unfinished`` says so."""
+        return jax.lax.while_loop(unfinished, lambda s: self.step(system, s), state)
+
+    @abstractmethod
+    def renew(self, system: System, state: State) -> State:  # type: ignore[misc]
+        """The same parameters and what was learnt, on another system: new points or weights."""
+
+    @abstractmethod
+    def forget(self, state: State) -> State:  # type: ignore[misc]
+        """The same parameters without what was learnt so far: the next steps are careful."""
+
+    def carry(self, system: System, state: State, before: State) -> State:  # type: ignore[misc]
+        """``state``, the beginning on another window of time, with what was learnt ``before``."""
+        return eqx.tree_at(lambda s: (s.theta, s.steps), before, (state.theta, state.steps))
+
+
+@dataclass(frozen=True)
+class RoundOptimiser(Optimiser[State]):
+    """An optimiser whose points stay for a round.
+
+    Rounds have ``round_steps``, or the share ``round_growth`` of the steps before, if that is more.
+    """
+
+    round_steps: int = 200
+    round_growth: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.round_steps < 1:
+            raise UserError(f"A round has at least one step; round_steps is {self.round_steps}.")
+        if self.round_growth < 0:
+            raise UserError(f"round_growth cannot be negative, and is {self.round_growth}.")
+
+    def round_length(self, taken: int, steps: int) -> int:
+        """The steps of the round that begins after ``taken`` of ``steps``.
+
+        New points raise the loss for a while, so that none come shortly before the end: the last
+        round also has the steps that are too few for one of their own.
+        """
+        length = max(self.round_steps, round(self.round_growth * taken))
+        return length if taken + 2 * length <= steps else steps - taken

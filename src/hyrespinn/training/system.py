@@ -1,0 +1,68 @@
+"""The loss of a problem on some points, as optimisers see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import equinox as eqx
+import jax
+import numpy as np
+from jax import Array
+from jaxtyping import Bool
+
+from ..losses.context import Context
+from ..losses.jacobian import linearised, weighted_rows
+from ..losses.objective import Objective, SampleSet
+from ..nn.last_layer import nearly_linear
+from ..nn.parameters import trained_shapes
+from ..optim.optimiser import Linearised, Preconditioner, Sketch
+from .circulant import check_lattice, circulant_preconditioner
+
+
+@dataclass(frozen=True)
+class LossSystem:
+    """A :class:`~hyrespinn.optim.optimiser.System` made of an objective, its points and weights.
+
+    ``key`` is for random sketches.
+    """
+
+    objective: Objective
+    samples: SampleSet
+    context: Context
+    key: Array
+
+    @cached_property
+    def _both(self) -> Callable[[Array], tuple[Array, Array]]:
+        return self.objective.value_and_grad(self.samples, self.context)
+
+    def value(self, theta: Array) -> Array:
+        return self.objective.value(theta, self.samples, self.context)
+
+    def value_and_grad(self, theta: Array) -> tuple[Array, Array]:
+        return self._both(theta)
+
+    def rows(self, theta: Array) -> Array:
+        return weighted_rows(self.objective, theta, self.samples, self.context)
+
+    def linearise(self, theta: Array, sketch: Sketch | None = None) -> Linearised:
+        if sketch is None:
+            return Linearised(*linearised(self.objective, theta, self.samples, self.context))
+        drawn = jax.random.fold_in(jax.random.fold_in(self.key, 2), sketch.step)
+        found = linearised(
+            self.objective, theta, self.samples, self.context, sketch=sketch.rows, key=drawn
+        )
+        return Linearised(*found)
+
+    def check_preconditioner(self, theta: Array) -> None:
+        check_lattice(self.objective, theta)
+
+    def precondition(self, theta: Array) -> Preconditioner:
+        return circulant_preconditioner(self.objective, theta, self.samples, self.context)
+
+    def linear_parameters(self, theta: Array) -> Bool[np.ndarray, " n"]:
+        return nearly_linear(self.objective.assemble, theta)
+
+    def shapes(self, theta: Array) -> Sequence[tuple[int, ...]]:
+        return trained_shapes(eqx.filter_eval_shape(self.objective.assemble, theta))
