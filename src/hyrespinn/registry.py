@@ -134,3 +134,10 @@ def registry_for(cls: type[T]) -> Registry[T]:
             f"{_path(cls)} cannot be registered; derive it from one of the bases: {bases}."
         )
     return registry
+
+
+def registered_name(cls: type) -> str | None:
+    """The name under which a class is known, if it is."""
+    registries = (registry_of(base) for base in cls.__mro__)
+    found = (n for r in registries if r is not None for n, known in r.items() if known is cls)
+    return next(found, None)
