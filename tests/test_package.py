@@ -18,7 +18,7 @@ SOURCE = ROOT / "src" / "hyrespinn"
 
 # Each row imports only from rows above it.
 ROWS = [
-    ["errors", "metrics", "files"],
+    ["errors", "metrics", "files", "registry", "settings"],
     ["derivatives"],
     ["geometry"],
     ["nn"],

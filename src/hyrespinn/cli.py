@@ -16,7 +16,7 @@ from . import __version__
 from .errors import UserError
 from .experiments.bench import PAPER_PROBLEMS, Bench, BenchRequest, bench, default_directory
 from .experiments.bench_jobs import default_jobs
-from .experiments.config import RunConfig, parse_assignments, settings
+from .experiments.config import RunConfig, settings
 from .experiments.loading import load_problem
 from .experiments.predict import predict_file
 from .experiments.presets import PRESETS, configure
@@ -28,6 +28,7 @@ from .plots import plot_fields
 from .problems.problem import PROBLEMS, Problem, derived_derivatives
 from .references import reference_of
 from .references.reference import recipe_of, stored_self_convergence
+from .settings import parse_assignments
 from .solution import Solution
 
 EXIT_FAILED, EXIT_USER, EXIT_DIVERGED, EXIT_SIGNAL = 1, 2, 3, 128

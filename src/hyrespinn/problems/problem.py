@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from typing import Any, ClassVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,8 @@ from ..derivatives import MultiIndex, Taylor, closure, coordinates, lift, parse
 from ..errors import UserError, unknown
 from ..geometry import Domain
 from ..geometry.sampling import kronecker
+from ..registry import Registry
+from ..registry import register as register
 from .calls import call
 from .conditions import (
     Boundary,
@@ -98,23 +100,10 @@ class Problem:
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
 
 
-P = TypeVar("P", bound=type[Problem])
-PROBLEMS: dict[str, type[Problem]] = {}
-
-
-def register(name: str) -> Callable[[P], P]:
-    """Make a problem known by name to the command line and to the benchmark."""
-
-    def decorate(cls: P) -> P:
-        PROBLEMS[name] = cls
-        return cls
-
-    return decorate
+PROBLEMS = Registry("problem", Problem)
 
 
 def problem_named(name: str) -> type[Problem]:
-    if name not in PROBLEMS:
-        raise unknown("problem", name, PROBLEMS)
     return PROBLEMS[name]
 
 
