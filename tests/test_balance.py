@@ -126,10 +126,10 @@ def test_the_next_tolerance_comes_when_all_weights_have_passed():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Causality(-1), "causal_chunks"),
-        (lambda: Causality(2, ()), "causal_tolerances"),
+        (lambda: Causality(-1), "causal chunks cannot"),
+        (lambda: Causality(2, ()), "causal tolerances must"),
         (lambda: Causality(2, (1.0, 0.0)), "positive"),
-        (lambda: Balance("ntk", 1.0), "balance_momentum"),
+        (lambda: Balance("ntk", 1.0), "momentum of balanced"),
     ],
 )
 def test_bad_settings_are_named(make, message):

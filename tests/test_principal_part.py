@@ -70,6 +70,22 @@ def test_the_gradient_of_an_operator(operator):
     np.testing.assert_allclose(jax.jit(jax.grad(together))(theta), expected, rtol=1e-10)
 
 
+def test_the_gradient_by_the_coefficients_of_operators():
+    """One for all points and one for each, through every rule; a parameter may be in both."""
+
+    def together(theta):
+        operator = {(2, 0): -theta, (1, 2): theta**2 * (1 + POINTS[:, 0] ** 2)}
+        return jnp.sum(whole(series_with([operator]))[0] ** 2)
+
+    def apart(theta):
+        wanted = {(2, 0): -theta, (1, 2): theta**2 * (1 + POINTS[:, :1] ** 2)}
+        series = whole(coordinates(jnp.asarray(POINTS), closure(wanted, 2)))
+        return jnp.sum(sum(c * series[i] for i, c in wanted.items()) ** 2)
+
+    expected = jax.jit(jax.value_and_grad(apart))(0.7)
+    np.testing.assert_allclose(jax.jit(jax.value_and_grad(together))(0.7), expected, rtol=1e-10)
+
+
 def test_two_operators_at_once():
     first, second = {(2, 0): np.float64(2), (0, 1): np.float64(1)}, {(2, 0): POINTS[:, 0]}
     both = whole(series_with([first, second]))
