@@ -25,7 +25,6 @@ from hyrespinn.nn import initialise
 from hyrespinn.nn.parameters import flatten
 from hyrespinn.problems import problem_named
 from hyrespinn.references import reference_of
-from hyrespinn.solution import inputs_of
 from hyrespinn.training.loop import Progress, Stops, Trainer
 from hyrespinn.training.records import Clock, Silent
 from hyrespinn.training.windows import WHOLE, FixedWindows, Window
@@ -108,8 +107,8 @@ class Trial:
 
 def grown(session: Session, model: Any, key: Any) -> tuple[Any, Any]:
     """The model with one more block, and the factor on the linear map behind it."""
-    settings, problem = session.config.model_config, session.config.problem
-    inputs = inputs_of(problem, session.found, session.config.train.exact)
+    settings = session.config.model_config
+    inputs = session.boundary.inputs(session.statement)
     rng = np.random.default_rng(5)
     entering = model.embedding(jnp.asarray(inputs.cover(32 * settings.centers, rng)))
     hidden = model.lift(entering)

@@ -24,7 +24,7 @@ from hyrespinn import Solution
 from hyrespinn.derivatives.multiindex import name_of
 from hyrespinn.experiments.bench import Bench
 from hyrespinn.files import write_json
-from hyrespinn.problems.problem import anatomy, residuals_of
+from hyrespinn.problems.statement import state
 
 
 def summary(history: Path, seconds: float) -> dict[str, Any]:
@@ -47,11 +47,11 @@ def fresh_residual(solution: Solution, count: int = 2**17) -> float:
     problem = solution.problem
     points = np.asarray(problem.domain.sample(count))
     values = {}
-    for index in anatomy(problem).requested:
+    for index in state(problem).requested:
         columns = solution.at(points, name_of(index, problem.domain.coordinates)).values()
         values[index] = np.stack(list(columns), axis=-1)
     with jax.enable_x64(True):
-        vectors = residuals_of(problem, jax.tree.map(jnp.asarray, values), jnp.asarray(points))
+        vectors = state(problem).residuals(jax.tree.map(jnp.asarray, values), jnp.asarray(points))
     return float(np.mean([np.square(vector) for vector in vectors.values()]))
 
 

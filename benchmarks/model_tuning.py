@@ -24,8 +24,8 @@ from hyrespinn.experiments.solve import Session
 from hyrespinn.files import write_json
 from hyrespinn.nn import model_named
 from hyrespinn.problems import problem_named
-from hyrespinn.problems.problem import anatomy
-from hyrespinn.solution import inputs_of
+from hyrespinn.problems.boundary import Lifted
+from hyrespinn.problems.statement import state
 from training import figures
 
 PROBLEMS = ("allen-cahn-dirichlet", "darcy-2d-dirichlet")
@@ -68,7 +68,7 @@ def configured(problem: str, model: str, shape: Shape, seconds: float) -> RunCon
     made = problem_named(problem)()
     general = configure(made, model=model, max_seconds=seconds, preset="general")
     endless = replace(general.train, ssbroyden_steps=10**6, relative_target=0.0)
-    size = FAST_MODEL.count(inputs_of(made, anatomy(made), exact=True))
+    size = FAST_MODEL.count(Lifted().inputs(state(made)))
     base = FAST_MODEL if model == "hyrespinn" else model_named(model)()
     sized = match_parameters(replace(base, **shape), size, made)
     return replace(general, train=endless, model_config=sized)

@@ -108,8 +108,8 @@ def measure(name: str, precision: str, seconds: float) -> dict[str, Any]:
         difference = float(jnp.linalg.norm(gradients["engine"] - gradients["reverse"]) / scale)
     return {
         "parameters": int(made.theta.size),
-        "derivatives": len(made.objective.anatomy.requested),
-        "order": made.objective.anatomy.order,
+        "derivatives": len(made.objective.statement.requested),
+        "order": made.objective.statement.order,
         "steps per second": {label: STEPS / best[label] for label in WAYS},
         "reverse / engine": best["reverse"] / best["engine"],
         "forward / engine": best["forward"] / best["engine"],

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 from hyrespinn.experiments.config import RunConfig
 from hyrespinn.experiments.solve import Session
 from hyrespinn.experiments.stages import make_stages
-from hyrespinn.losses import terms
 from hyrespinn.losses.objective import Objective
 from hyrespinn.training.stages import Stage, StageState
 from jax import Array
@@ -57,13 +56,9 @@ def prepare(config: RunConfig, *, operators: bool = True) -> Prepared:
     session = Session(config, progress=False, reference=False)
     theta, assemble = session._model(jax.random.key(config.seed))
     stages = make_stages(changed(config, adam_rule="adam").train, assemble(theta))
-    found = terms.principal_part
     if not operators:
-        terms.principal_part = lambda problem, anatomy: None
-    try:
-        objective = session._objective(assemble)
-    finally:
-        terms.principal_part = found
+        vars(session.statement)["principal_part"] = None
+    objective = session._objective(assemble)
     return Prepared(objective, theta, {stage.name: stage for stage in stages})
 
 

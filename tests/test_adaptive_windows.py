@@ -14,8 +14,9 @@ from hyrespinn.errors import UserError
 from hyrespinn.geometry.sampling import uniform
 from hyrespinn.losses.context import first_window
 from hyrespinn.losses.objective import Objective
-from hyrespinn.losses.terms import Counts, Weights
-from hyrespinn.problems.problem import anatomy
+from hyrespinn.losses.terms import Counts, Sampling, Weights
+from hyrespinn.problems.boundary import Penalty
+from hyrespinn.problems.statement import state
 from hyrespinn.training.adaptive_windows import SMALLEST, AdaptiveWindows, window_error
 from hyrespinn.training.windows import WindowOutcome
 
@@ -82,9 +83,8 @@ def test_the_estimate_bounds_the_error_of_a_solution_that_stands_still():
     """For u = sin πx at all times the residual is νπ²u, so the estimate is νπ² times the length."""
     problem = Heat(nu=0.3)
     made = Objective(
-        problem, anatomy(problem), lambda theta: lambda x: theta * jnp.sin(jnp.pi * x[..., 1:]),
-        counts=Counts(64, 16, 16), weights=Weights(), sampler=uniform,
-        dtype=jnp.dtype("float64"), exact=False,
+        state(problem), lambda theta: lambda x: theta * jnp.sin(jnp.pi * x[..., 1:]), Penalty(),
+        sampling=Sampling(Counts(64, 16, 16), uniform, jnp.dtype("float64")), weights=Weights(),
     )  # fmt: skip
     length, key = 0.2, jax.random.key(0)
     context = made.context(first_window(jnp.ones(1), 0.0, length))

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hyrespinn.derivatives import closure, coordinates, lift
 from hyrespinn.geometry.sampling import uniform
-from hyrespinn.problems.ansatz import build_ansatz
+from hyrespinn.problems.boundary import Lifted, Penalty
 from hyrespinn.problems.fields import Point
-from hyrespinn.problems.problem import anatomy
-from hyrespinn.solution import inputs_of
+from hyrespinn.problems.statement import state
 
+LIFTED = Lifted()
 LINE = hp.Box(x=(-1.0, 2.0))
 SQUARE = hp.Box(x=(0.0, 2.0), y=(-1.0, 0.5))
 CUBE = hp.Box(x=(0.0, 1.0), y=(-1.0, 1.0), z=(0.0, 3.0))
@@ -25,6 +25,13 @@ def problem(domain, conditions, fields=("u",)):
     body = {"domain": domain, "fields": fields, "conditions": lambda self: list(conditions)}
     body["residual"] = lambda self, u, *rest: u.x
     return type("Made", (hp.Problem,), body)()
+
+
+def imposed(made, boundary=LIFTED):
+    """The ansatz, and the conditions that are left to the loss."""
+    statement = state(made)
+    ansatz, left = boundary.impose(statement)
+    return ansatz, [statement.conditions[place] for place in left]
 
 
 def network(dimension, outputs=1):
@@ -68,7 +75,7 @@ each_case = pytest.mark.parametrize(("domain", "conditions"), CASES.values(), id
 
 @each_case
 def test_the_data_hold_on_the_boundary_for_any_network(domain, conditions, x64):
-    ansatz, left = build_ansatz(problem(domain, conditions), True)
+    ansatz, left = imposed(problem(domain, conditions))
     assert left == []
     for condition in conditions:
         pieces = domain.expand(condition.on)
@@ -82,7 +89,7 @@ def test_the_data_hold_on_the_boundary_for_any_network(domain, conditions, x64):
 @each_case
 def test_the_network_is_free_elsewhere(domain, conditions, x64):
     """Inside, and on faces without data, the solution still depends on the network."""
-    ansatz, _ = build_ansatz(problem(domain, conditions), True)
+    ansatz, _ = imposed(problem(domain, conditions))
     given = {p for c in conditions for p in domain.expand(c.on)}
     free = [p for p in domain.pieces if p not in given]
     points = random_points(domain)
@@ -105,7 +112,7 @@ def nested(function, index):
 @pytest.mark.parametrize("name", ["two numbers", "square", "in time", "three faces"])
 def test_the_series_equals_nested_reverse_mode(name, x64):
     domain, conditions = CASES[name]
-    ansatz, _ = build_ansatz(problem(domain, conditions), True)
+    ansatz, _ = imposed(problem(domain, conditions))
     raw = network(domain.dimension)
     wanted = [(2,)] if domain.dimension == 1 else [(1, 1, *((0,) * (domain.dimension - 2)))]
     wanted += [(*((0,) * (domain.dimension - 1)), 2)]
@@ -129,7 +136,7 @@ AWKWARD = {
 @pytest.mark.parametrize(("domain", "on", "data"), AWKWARD.values(), ids=AWKWARD.keys())
 def test_data_are_read_on_the_boundary_alone(domain, on, data, x64):
     """Values and derivatives stay finite inside, whatever the data are away from their faces."""
-    ansatz, left = build_ansatz(problem(domain, [hp.Dirichlet(data, on=on)]), True)
+    ansatz, left = imposed(problem(domain, [hp.Dirichlet(data, on=on)]))
     assert left == []
     points = random_points(domain)
     indices = closure([(1, 1), (0, 2), (2, 0)], 2)
@@ -145,7 +152,7 @@ def test_data_that_jump_at_a_corner_go_to_the_loss():
     with pytest.warns(
         UserWarning, match="boundary data of u jump where faces meet.*term of the loss"
     ):
-        ansatz, left = build_ansatz(problem(SQUARE, lid), True)
+        ansatz, left = imposed(problem(SQUARE, lid))
     assert left == lid
     points = jnp.ones((3, 2))
     np.testing.assert_array_equal(ansatz(network(2), points), network(2)(points))
@@ -155,19 +162,24 @@ def test_only_the_field_that_jumps_goes_to_the_loss():
     jumping = [hp.Dirichlet(1.0, "x", "u"), hp.Dirichlet(0.0, "y", "u")]
     held = hp.Dirichlet(2.0, None, "v")
     with pytest.warns(UserWarning, match="data of u jump"):
-        ansatz, left = build_ansatz(problem(SQUARE, [held, *jumping], ("u", "v")), True)
+        ansatz, left = imposed(problem(SQUARE, [held, *jumping], ("u", "v")))
     assert left == jumping
     points, _ = SQUARE.boundary(jax.random.key(0), 8, SQUARE.pieces, uniform, jnp.dtype("float32"))
     np.testing.assert_allclose(ansatz(network(2, 2), points)[:, 1], 2.0, atol=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("exact", "own", "is_built_in"),
-    [(True, None, True), (False, None, False), (True, False, False), (False, True, True)],
+    ("boundary", "own", "is_built_in"),
+    [
+        (Lifted(), None, True),
+        (Penalty(), None, False),
+        (Lifted(), False, False),
+        (Penalty(), True, True),
+    ],
 )
-def test_exactness_is_the_conditions_choice_then_the_presets(exact, own, is_built_in):
+def test_exactness_is_the_conditions_choice_then_the_treatments(boundary, own, is_built_in):
     condition = hp.Dirichlet(1.0, exact=own)
-    ansatz, left = build_ansatz(problem(SQUARE, [condition]), exact)
+    ansatz, left = imposed(problem(SQUARE, [condition]), boundary)
     assert left == ([] if is_built_in else [condition])
     at_face = ansatz(network(2), jnp.array([[0.0, 0.0]]))
     assert bool(jnp.allclose(at_face, 1.0)) is is_built_in
@@ -176,12 +188,12 @@ def test_exactness_is_the_conditions_choice_then_the_presets(exact, own, is_buil
 def test_conditions_of_other_kinds_stay_in_order():
     others = [hp.Initial(0.0), hp.Neumann(1.0, on="x.max"), hp.Boundary(lambda u, p: u.x)]
     conditions = [others[0], hp.Dirichlet(0.0, on="x.min"), *others[1:]]
-    assert build_ansatz(problem(MOVIE, conditions), True)[1] == others
+    assert imposed(problem(MOVIE, conditions))[1] == others
 
 
 def test_two_fields_keep_their_own_conditions(x64):
     conditions = [hp.Dirichlet(wave, "x", "u"), hp.Dirichlet(3.0, "x.min", "v")]
-    ansatz, _ = build_ansatz(problem(MOVIE, conditions, ("u", "v", "w")), True)
+    ansatz, _ = imposed(problem(MOVIE, conditions, ("u", "v", "w")))
     points = jnp.array([[0.3, -1.0], [1.7, -1.0], [0.3, 1.0]])
     raw = network(2, 3)
     u, v, w = ansatz(raw, points).T
@@ -196,8 +208,8 @@ def test_a_solution_on_a_square_can_be_evaluated(data, x64):
     """A :class:`Solution` makes its ansatz itself, when it is first called."""
     made = problem(SQUARE, [hp.Dirichlet(data)])
     config = hp.HyResPINNConfig(width=3, centers=3)
-    model = config.build(inputs_of(made, anatomy(made), True), jax.random.key(0))
-    solution = hp.Solution(made, model, "hyrespinn", config, "float64", True)
+    model = config.build(Lifted().inputs(state(made)), jax.random.key(0))
+    solution = hp.Solution(made, model, "hyrespinn", config, "float64", Lifted())
     x, y = np.array([0.0, 2.0, 1.0]), np.array([0.2, 0.1, 0.5])
     expected = wave(Point(jnp.stack([x, y], axis=1), ("x", "y"))) if callable(data) else 0.0
     np.testing.assert_allclose(solution(x=x, y=y), expected, atol=1e-13)

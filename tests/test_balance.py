@@ -15,8 +15,8 @@ from hyrespinn.geometry.sampling import uniform
 from hyrespinn.losses.balance import Balance, gradient_norms, kernel_diagonals
 from hyrespinn.losses.causal import Causality
 from hyrespinn.losses.objective import Objective
-from hyrespinn.losses.terms import Counts, Weights
-from hyrespinn.problems.problem import anatomy
+from hyrespinn.losses.terms import Counts, Sampling, Weights
+from hyrespinn.problems.statement import state
 
 pytestmark = pytest.mark.usefixtures("x64")
 RNG = np.random.default_rng(0)
@@ -126,10 +126,10 @@ def test_the_next_tolerance_comes_when_all_weights_have_passed():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Causality(-1), "causal_chunks"),
-        (lambda: Causality(2, ()), "causal_tolerances"),
+        (lambda: Causality(-1), "causal chunks cannot"),
+        (lambda: Causality(2, ()), "causal tolerances must"),
         (lambda: Causality(2, (1.0, 0.0)), "positive"),
-        (lambda: Balance("ntk", 1.0), "balance_momentum"),
+        (lambda: Balance("ntk", 1.0), "momentum of balanced"),
     ],
 )
 def test_bad_settings_are_named(make, message):
@@ -160,8 +160,8 @@ def network(theta):
 def objective(**options):
     problem = Decay()
     return Objective(
-        problem, anatomy(problem), network, counts=Counts(20, 6, 4), weights=Weights(2.0, 30.0),
-        sampler=uniform, dtype=jnp.dtype("float64"), **options,
+        state(problem), network, weights=Weights(2.0, 30.0),
+        sampling=Sampling(Counts(20, 6, 4), uniform, jnp.dtype("float64")), **options,
     )  # fmt: skip
 
 
@@ -221,8 +221,8 @@ def test_rebalancing_uses_what_the_loss_counts():
 def test_no_time_no_causality():
     problem = hp.problems.problem_named("poisson-2d")()
     made = Objective(
-        problem, anatomy(problem), lambda theta: lambda x: theta[0] * x[..., :1],
-        counts=Counts(8, 4, 4), weights=Weights(), sampler=uniform, dtype=jnp.dtype("float64"),
+        state(problem), lambda theta: lambda x: theta[0] * x[..., :1], weights=Weights(),
+        sampling=Sampling(Counts(8, 4, 4), uniform, jnp.dtype("float64")),
         causality=Causality(4),
     )  # fmt: skip
     assert not made.causality

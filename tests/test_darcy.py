@@ -23,7 +23,7 @@ from hyrespinn.problems import (
 )
 from hyrespinn.problems.fields import Field, Point, fields_of
 from hyrespinn.problems.permeability import Permeability, flux, minus_divergence
-from hyrespinn.problems.problem import anatomy
+from hyrespinn.problems.statement import state
 from hyrespinn.references import reference_of
 
 from helpers import TINY
@@ -136,12 +136,12 @@ MISTAKES = {
 @pytest.mark.parametrize(("mu", "message"), MISTAKES.values(), ids=MISTAKES)
 def test_a_wrong_permeability_is_explained(mu, message):
     with pytest.raises(UserError, match=message):
-        anatomy(Darcy2DDirichlet(mu=mu))
+        state(Darcy2DDirichlet(mu=mu))
 
 
 def test_a_matrix_of_the_plane_does_not_fit_space():
     with pytest.raises(UserError, match="a number or a 3×3 matrix"):
-        anatomy(Darcy3DDirichlet(mu=MATRIX))
+        state(Darcy3DDirichlet(mu=MATRIX))
 
 
 def test_the_radii_are_parameters():
@@ -170,7 +170,7 @@ def test_the_radii_are_parameters():
 )
 def test_a_ring_needs_a_hole_and_a_width(cls, radii, message):
     with pytest.raises(UserError, match=message):
-        anatomy(cls(**radii))
+        state(cls(**radii))
 
 
 def sloped(a, b):
@@ -315,7 +315,7 @@ DERIVED = {
 @pytest.mark.parametrize(("derived", "expected"), DERIVED.values(), ids=DERIVED)
 def test_the_reference_has_whatever_is_derived(derived, expected):
     problem = deriving(derived)
-    anatomy(problem)
+    state(problem)
     found = reference_of(problem).derived["q"]
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, np.stack(expected, axis=-1), atol=1e-12)

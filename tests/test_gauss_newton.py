@@ -15,8 +15,8 @@ from hyrespinn.nn.initialise import spaced_widths
 from hyrespinn.nn.last_layer import nearly_linear
 from hyrespinn.nn.parameters import flatten
 from hyrespinn.optim import gauss_newton as gn
-from hyrespinn.problems.problem import anatomy
-from hyrespinn.solution import inputs_of
+from hyrespinn.problems.boundary import Lifted
+from hyrespinn.problems.statement import state
 
 from helpers import Heat, in_window_two
 
@@ -140,7 +140,7 @@ def test_stiff_parameters_move_little():
 
 def network(config, problem=None):
     problem = problem or Heat()
-    return config.build(inputs_of(problem, anatomy(problem), exact=True), jax.random.key(0))
+    return config.build(Lifted().inputs(state(problem)), jax.random.key(0))
 
 
 @pytest.mark.parametrize("blocks", [1, 2])
@@ -167,7 +167,7 @@ def test_the_nearly_linear_parameters_are_those_within_the_last_tanh():
     marked = assemble(jnp.asarray(free, float))
     assert bool(jnp.all(marked.blocks[0].rbf.coefficients == 1))
     assert float(marked.blocks[0].alpha.z) == float(marked.head.layers[-1].bias[0]) == 0
-    assert theta.size == KERNELS.count(inputs_of(Heat(), anatomy(Heat()), exact=True))
+    assert theta.size == KERNELS.count(Lifted().inputs(state(Heat())))
     without = flatten({"w": jnp.ones(3)})
     assert nearly_linear(without[1], without[0]).all(), "a model that does not say"
 
@@ -259,13 +259,13 @@ def test_kernels_around_the_domain_make_a_better_solution():
 
 def test_a_rim_needs_kernels_whose_widths_go_by_their_spacing():
     problem = hp.problems.Poisson2D()
-    inputs = inputs_of(problem, anatomy(problem), exact=True)
+    inputs = Lifted().inputs(state(problem))
     with pytest.raises(hp.UserError, match=r"Set model\.overlap"):
         replace(KERNELS, overlap=0.0, rim=2.0).build(inputs, jax.random.key(0))
 
 
 def test_kernels_stand_around_the_domain_and_not_before_its_time():
-    inputs = inputs_of(Heat(), anatomy(Heat()), exact=True)
+    inputs = Lifted().inputs(state(Heat()))
     rbf = replace(KERNELS, rim=2.0).build(inputs, jax.random.key(0)).blocks[0].rbf
     centers = np.asarray(rbf.centers.array)
     assert np.abs(centers[:, 0]).max() <= 1, "time is as it was"

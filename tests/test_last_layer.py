@@ -13,12 +13,12 @@ from hyrespinn.experiments.stages import make_stages
 from hyrespinn.geometry.sampling import uniform
 from hyrespinn.losses.context import first_window, next_window
 from hyrespinn.losses.objective import Objective
-from hyrespinn.losses.terms import Counts, Weights
+from hyrespinn.losses.terms import Counts, Sampling, Weights
 from hyrespinn.nn import MODELS
 from hyrespinn.nn.last_layer import linear_part
 from hyrespinn.nn.parameters import cast, flatten
-from hyrespinn.problems.problem import anatomy
-from hyrespinn.solution import inputs_of
+from hyrespinn.problems.boundary import Lifted
+from hyrespinn.problems.statement import state
 from hyrespinn.training.last_layer import _from_equation, _from_start, fit_last_layer
 
 from helpers import TINY, Heat
@@ -30,13 +30,12 @@ MISFITS = {"initial": _from_start, "equation": _from_equation}
 def made(name, problem=None, **settings):
     """The objective and first parameters of a small network whose features are independent."""
     problem = problem or Heat()
-    found = anatomy(problem)
     config = MODELS[name](width=4, **settings)
-    model = config.build(inputs_of(problem, found, exact=True), jax.random.key(0))
+    model = config.build(Lifted().inputs(state(problem)), jax.random.key(0))
     theta, assemble = flatten(cast(model, "float64"))
     objective = Objective(
-        problem, found, assemble, counts=Counts(200, 40, 20), weights=Weights(2.0, 30.0),
-        sampler=uniform, dtype=jnp.dtype("float64"),
+        state(problem), assemble, weights=Weights(2.0, 30.0),
+        sampling=Sampling(Counts(200, 40, 20), uniform, jnp.dtype("float64")),
     )  # fmt: skip
     return objective, theta
 
@@ -108,7 +107,7 @@ def test_no_time_no_initial_condition_to_fit():
 
 def test_level_by_level_has_stages_for_every_network():
     chain = MODELS["stackedpinn"](width=4, levels=2)
-    model = chain.build(inputs_of(Heat(), anatomy(Heat()), exact=True), KEY)
+    model = chain.build(Lifted().inputs(state(Heat())), KEY)
     stages = make_stages(TrainConfig(adam_steps=90, ssbroyden_steps=31, levels="in turn"), model)
     assert [(s.name, s.part, s.steps) for s in stages] == [
         (name, part, steps)

@@ -19,8 +19,8 @@ from hyrespinn.nn.embeddings import Embedding
 from hyrespinn.nn.lattice import LatticeRBF, lattice_axes
 from hyrespinn.nn.parameters import flatten
 from hyrespinn.nn.rbf import RBF
-from hyrespinn.problems.problem import anatomy
-from hyrespinn.solution import inputs_of
+from hyrespinn.problems.boundary import Lifted
+from hyrespinn.problems.statement import state
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -80,7 +80,7 @@ def test_factors_that_add_up_are_divided_by_their_sum(on_grid):
 def test_factors_that_add_up_make_a_constant_along_time():
     config = replace(CONFIG, adds_up=True)
     problem = hp.problems.KortewegDeVries()
-    inputs = inputs_of(problem, anatomy(problem), exact=True)
+    inputs = Lifted().inputs(state(problem))
     model = config.build(inputs, jax.random.key(0))
     points = jnp.asarray(problem.domain.sample(50))
     np.testing.assert_array_equal(model(points), 0, "the lift starts at zero, as all else does")
@@ -139,7 +139,7 @@ def test_points_with_other_axes_are_scattered():
 
 def test_only_the_coefficients_are_trained_and_counted():
     problem = hp.problems.KortewegDeVries()
-    inputs = inputs_of(problem, anatomy(problem), exact=True)
+    inputs = Lifted().inputs(state(problem))
     model = CONFIG.build(inputs, jax.random.key(0))
     theta, _ = flatten(model)
     assert theta.size == CONFIG.count(inputs)
@@ -167,7 +167,7 @@ def test_only_the_coefficients_are_trained_and_counted():
 )
 def test_a_lattice_that_cannot_be_is_explained(changes, message):
     problem = hp.problems.KortewegDeVries()
-    inputs = inputs_of(problem, anatomy(problem), exact=True)
+    inputs = Lifted().inputs(state(problem))
     with pytest.raises(UserError, match=message):
         replace(CONFIG, **changes).build(inputs, jax.random.key(0))
 

@@ -16,14 +16,15 @@ from hyrespinn.losses import blocks
 from hyrespinn.losses.adaptive import Adaptivity
 from hyrespinn.losses.context import first_window
 from hyrespinn.losses.objective import Objective
-from hyrespinn.losses.terms import Counts, Weights
+from hyrespinn.losses.terms import Counts, Sampling, Weights
 from hyrespinn.nn.parameters import cast, flatten
-from hyrespinn.problems.problem import anatomy
-from hyrespinn.solution import inputs_of
+from hyrespinn.problems.boundary import Lifted, Penalty
+from hyrespinn.problems.statement import state
 
 SCENE = hp.TimeBox(t=(0.0, 1.0), x=(0.0, 2.0), y=(-1.0, 1.0))
 LINE = hp.Box(x=(0.0, 1.0))
 KEY = jax.random.key(5)
+PENALTY = Penalty()
 WEIGHTS = Weights(2.0, 30.0, 40.0)
 TINY = hp.HyResPINNConfig(width=6, centers=5, kernel="gaussian", phi_beta=0.6, lambda_g=0.1)
 
@@ -38,7 +39,7 @@ def objective(
     conditions,
     domain=LINE,
     fields=("u",),
-    exact=False,
+    boundary=PENALTY,
     counts=(24, 10, 12),
     config=None,
     sampler=uniform,
@@ -49,13 +50,12 @@ def objective(
     body["residual"] = lambda self, *arguments: residual(*arguments)
     problem = type("Made", (hp.Problem,), body)()
     with jax.enable_x64(True):
-        found = anatomy(problem)
         theta, assemble = jnp.linspace(1.0, 2.0, domain.dimension), plain
         if config is not None:
-            model = config.build(inputs_of(problem, found, exact), jax.random.key(0))
+            model = config.build(boundary.inputs(state(problem)), jax.random.key(0))
             theta, assemble = flatten(cast(model, "float64"))
-        sampling = {"sampler": sampler, "dtype": jnp.dtype("float64"), "counts": Counts(*counts)}
-        made = Objective(problem, found, assemble, weights=weights, exact=exact, **sampling)
+        sampling = Sampling(Counts(*counts), sampler, jnp.dtype("float64"))
+        made = Objective(state(problem), assemble, boundary, sampling=sampling, weights=weights)
     return made, theta
 
 
@@ -323,12 +323,17 @@ def test_no_two_vectors_share_a_name(conditions, x64):
 
 
 @pytest.mark.parametrize(
-    ("exact", "own", "is_built_in"),
-    [(True, None, True), (False, None, False), (True, False, False), (False, True, True)],
+    ("boundary", "own", "is_built_in"),
+    [
+        (Lifted(), None, True),
+        (Penalty(), None, False),
+        (Lifted(), False, False),
+        (Penalty(), True, True),
+    ],
 )
-def test_periodicity_is_built_in_or_a_term_never_neither(exact, own, is_built_in, x64):
+def test_periodicity_is_built_in_or_a_term_never_neither(boundary, own, is_built_in, x64):
     condition = hp.Periodic("x", exact=own)
-    made, theta = objective(lambda u, p: u.xx, [condition], exact=exact, config=TINY)
+    made, theta = objective(lambda u, p: u.xx, [condition], boundary=boundary, config=TINY)
     left, right = made.solution(theta)(jnp.array([[0.0], [1.0]]))[:, 0]
     assert [term.name for term in made.terms[1:]] == ([] if is_built_in else ["periodic_x"])
     assert bool(abs(left - right) < 1e-12) is is_built_in
@@ -384,12 +389,12 @@ def test_a_pool_of_one_is_a_plain_draw(x64):
         np.testing.assert_array_equal(samples[name].points, plain[name].points)
 
 
-@pytest.mark.parametrize("exact", [True, False])
-def test_one_point_is_enough_for_a_finite_loss_and_gradient(exact, x64):
+@pytest.mark.parametrize("boundary", [Lifted(), Penalty()])
+def test_one_point_is_enough_for_a_finite_loss_and_gradient(boundary, x64):
     conditions = [hp.Initial(lambda p: p.x), hp.Dirichlet(0.0, "x.min"), hp.Neumann(1.0, "x.max")]
     movie = hp.TimeBox(t=(0.0, 1.0), x=(0.0, 1.0))
     made, theta = objective(
-        lambda u, p: u.t - u.xx, conditions, movie, ("u",), exact, (1, 1, 1), TINY
+        lambda u, p: u.t - u.xx, conditions, movie, ("u",), boundary, (1, 1, 1), TINY
     )
     value, gradient = jax.jit(made.value_and_grad(made.draw(KEY)))(theta)
     assert np.isfinite(value)

@@ -11,8 +11,8 @@ from hyrespinn.experiments.paper import LARGE, SIZES
 from hyrespinn.experiments.presets import configure
 from hyrespinn.nn import MODELS
 from hyrespinn.nn.matching import tolerance
-from hyrespinn.problems.problem import anatomy
-from hyrespinn.solution import inputs_of
+from hyrespinn.problems.boundary import Lifted
+from hyrespinn.problems.statement import state
 
 
 def paper(problem, model="hyrespinn", **options):
@@ -21,7 +21,7 @@ def paper(problem, model="hyrespinn", **options):
 
 def count(config):
     problem = config.problem
-    return config.model_config.count(inputs_of(problem, anatomy(problem), exact=True))
+    return config.model_config.count(Lifted().inputs(state(problem)))
 
 
 @pytest.mark.parametrize("problem", PAPER_PROBLEMS)

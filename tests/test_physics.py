@@ -11,11 +11,13 @@ from hyrespinn.derivatives import lift
 from hyrespinn.geometry import TimeBox
 from hyrespinn.geometry.sampling import kronecker
 from hyrespinn.losses.objective import Objective
-from hyrespinn.losses.terms import Counts, Weights
+from hyrespinn.losses.terms import Counts, Sampling, Weights
 from hyrespinn.metrics import additive_terms
 from hyrespinn.problems import PROBLEMS, Dirichlet, Initial, Periodic
+from hyrespinn.problems.boundary import Penalty
+from hyrespinn.problems.equation import named_residuals
 from hyrespinn.problems.fields import Field, Point
-from hyrespinn.problems.problem import anatomy, derived_derivatives, field_of, named_residuals
+from hyrespinn.problems.statement import state
 from hyrespinn.references import error_axes, reference_of
 from hyrespinn.references.reference import REFERENCES
 from scipy.interpolate import make_interp_spline
@@ -63,14 +65,11 @@ def exact_solution(problem):
 
 def objective_of(problem, points=200):
     return Objective(
-        problem,
-        anatomy(problem),
+        state(problem),
         lambda theta: None,
-        counts=Counts(points, 50, 50),
+        Penalty(),
+        sampling=Sampling(Counts(points, 50, 50), kronecker, jnp.dtype("float64")),
         weights=Weights(),
-        sampler=kronecker,
-        dtype=jnp.dtype("float64"),
-        exact=False,
     )
 
 
@@ -123,14 +122,14 @@ def test_every_problem_is_complete(name):
     assert reference is not None
     assert tuple(axis.size for axis in reference.axes.values()) == problem.test_grid
     assert set(reference.values) == set(problem.fields)
-    assert set(reference.derived) == set(derived_derivatives(problem)[1])
+    assert set(reference.derived) == set(state(problem).derived.names)
     inside = problem.domain.contains(reference.mesh)
     np.testing.assert_array_equal(reference.inside, inside)
     for values in (*reference.values.values(), *reference.derived.values()):
         assert values.shape[: inside.ndim] == problem.test_grid
         assert np.isfinite(values[inside]).all()
         assert np.isnan(values[~inside]).all()
-    assert anatomy(problem).order >= 1
+    assert state(problem).order >= 1
 
 
 # References without a formula: their residual vanishes as the grid that shows them is refined.
@@ -177,7 +176,7 @@ def relative_residuals(problem, axes, values, margin):
     columns = {
         (f, index): jnp.asarray(grid_derivative(values[f], axes, periodic, index)[keep])
         for f in problem.fields
-        for index in anatomy(problem).requested
+        for index in state(problem).requested
     }
 
     def rms(array):
@@ -186,7 +185,7 @@ def relative_residuals(problem, axes, values, margin):
     return [
         rms(residuals(columns)[name])
         / max(rms(t) for t in additive_terms(lambda c, n=name: residuals(c)[n], columns))
-        for name in anatomy(problem).residual_names
+        for name in state(problem).residual_names
     ]
 
 
@@ -249,7 +248,7 @@ def test_a_reference_satisfies_its_conditions(name):
         if isinstance(condition, Periodic):
             continue  # by construction: the basis is periodic
         assert isinstance(condition, (Initial, Dirichlet)), "a new kind of condition to check"
-        values = reference.values[field_of(problem, condition)]
+        values = reference.values[(condition.field or problem.fields[0])]
         point = Point(mesh, problem.domain.coordinates)
         given = condition.value(point) if callable(condition.value) else condition.value
         given = np.broadcast_to(given, values.shape)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import NamedTuple
+
 import hyrespinn as hp
 import jax
 import jax.numpy as jnp
@@ -12,9 +15,9 @@ from hyrespinn.nn import HyResPINNConfig, PINNConfig
 from hyrespinn.nn.parameters import flatten
 from hyrespinn.nn.window import InWindow
 from hyrespinn.problems import PROBLEMS, problem_named
-from hyrespinn.problems.ansatz import build_ansatz
-from hyrespinn.problems.problem import anatomy, principal_part, residuals_at
-from hyrespinn.solution import inputs_of
+from hyrespinn.problems.boundary import Lifted
+from hyrespinn.problems.principal_part import PrincipalPart
+from hyrespinn.problems.statement import Statement, state
 
 from helpers import some_slow
 
@@ -67,6 +70,22 @@ def test_the_gradient_of_an_operator(operator):
     np.testing.assert_allclose(jax.jit(jax.grad(together))(theta), expected, rtol=1e-10)
 
 
+def test_the_gradient_by_the_coefficients_of_operators():
+    """One for all points and one for each, through every rule; a parameter may be in both."""
+
+    def together(theta):
+        operator = {(2, 0): -theta, (1, 2): theta**2 * (1 + POINTS[:, 0] ** 2)}
+        return jnp.sum(whole(series_with([operator]))[0] ** 2)
+
+    def apart(theta):
+        wanted = {(2, 0): -theta, (1, 2): theta**2 * (1 + POINTS[:, :1] ** 2)}
+        series = whole(coordinates(jnp.asarray(POINTS), closure(wanted, 2)))
+        return jnp.sum(sum(c * series[i] for i, c in wanted.items()) ** 2)
+
+    expected = jax.jit(jax.value_and_grad(apart))(0.7)
+    np.testing.assert_allclose(jax.jit(jax.value_and_grad(together))(0.7), expected, rtol=1e-10)
+
+
 def test_two_operators_at_once():
     first, second = {(2, 0): np.float64(2), (0, 1): np.float64(1)}, {(2, 0): POINTS[:, 0]}
     both = whole(series_with([first, second]))
@@ -106,33 +125,46 @@ def problem_of(residual, fields=("u",), conditions=(), domain=None):
     return Made()
 
 
+class Found(NamedTuple):
+    """A principal part, and the statement that it was found in."""
+
+    part: PrincipalPart
+    statement: Statement
+
+    def at(self, points):
+        return self.part.at(self.statement.residuals, points)
+
+
 def found_in(residual, **settings):
-    problem = problem_of(residual, **settings)
-    return principal_part(problem, anatomy(problem))
+    statement = state(problem_of(residual, **settings))
+    part = statement.principal_part
+    return None if part is None else Found(part, statement)
+
+
+def apart(statement, solution, points):
+    """The residuals with every derivative by itself."""
+    return statement.residuals(solution(coordinates(points, statement.closure)), points)
 
 
 def both_ways(problem, config, seed=0):
     """The residuals and the gradient of their squares, carried together and apart."""
-    found = anatomy(problem)
-    model = config.build(inputs_of(problem, found, exact=True), jax.random.key(seed))
+    statement = state(problem)
+    model = config.build(Lifted().inputs(statement), jax.random.key(seed))
     theta, assemble = flatten(model)
     theta = theta + 0.1 * jnp.cos(jnp.arange(theta.size))
-    ansatz, _ = build_ansatz(problem, True)
+    ansatz = Lifted().impose(statement).ansatz
     lower, upper = np.asarray(problem.domain.bounds).T
     points = jnp.asarray(np.random.default_rng(2).uniform(lower, upper, (20, lower.size)))
 
-    def evaluate(linear):
+    def evaluate(residuals):
         def loss(theta):
-            vectors = residuals_at(
-                problem, lambda x: ansatz(assemble(theta), x), found, linear, points
-            )
+            vectors = residuals(lambda x: ansatz(assemble(theta), x), points)
             return sum(jnp.mean(v**2) for v in vectors.values()), vectors
 
         return jax.jit(jax.value_and_grad(loss, has_aux=True))(theta)
 
-    linear = principal_part(problem, found)
-    assert linear is not None
-    return evaluate(linear), evaluate(None)
+    assert statement.principal_part is not None
+    return evaluate(statement.residuals_at), evaluate(partial(apart, statement))
 
 
 def agree(together, apart):
@@ -214,13 +246,13 @@ def test_one_function_of_two_coordinates_is_two_coefficients(coefficient):
 def test_a_random_coefficient():
     key = jax.random.key(3)
     found = found_in(lambda u, p: u.xx + u.yy - jnp.sin(p.x * jax.random.normal(key)))
-    assert set(found.indices) == {(2, 0), (0, 2)}
+    assert set(found.part.indices) == {(2, 0), (0, 2)}
 
 
 def test_roots_of_fields_are_no_obstacle():
     with jax.debug_nans(True):
         found = found_in(lambda u, p: u.xx + u.yy + jnp.sqrt(u.value))
-    assert set(found.indices) == {(2, 0), (0, 2)}
+    assert set(found.part.indices) == {(2, 0), (0, 2)}
 
 
 def test_points_to_test_on_lie_in_the_domain():
@@ -230,7 +262,7 @@ def test_points_to_test_on_lie_in_the_domain():
         return jnp.sqrt(p.x**2 + p.y**2 - 0.25) * u.xx + u.yy
 
     found = found_in(residual, domain=ring)
-    assert set(found.indices) == {(2, 0), (0, 2)}
+    assert set(found.part.indices) == {(2, 0), (0, 2)}
 
 
 def test_systems_with_coefficients_that_vary():
@@ -239,18 +271,21 @@ def test_systems_with_coefficients_that_vary():
         return k * u.xx + u.yy + u.xy - v, k * v.xx + v.yy + v.xy - u
 
     found = found_in(residual, fields=("u", "v"))
-    assert [place[:3] for place in found.places] == [("residual_1", 0, 0), ("residual_2", 1, 0)]
+    assert [place[:3] for place in found.part.places] == [
+        ("residual_1", 0, 0),
+        ("residual_2", 1, 0),
+    ]
 
 
 def test_a_derivative_below_another_one_stays():
     found = found_in(lambda u, p: u * u.x + u.xx - u.yyy + p.x * u.xy)
-    assert set(found.indices) == {(2, 0), (0, 3), (1, 1)}
-    assert found.closure == ((0, 0), (0, 1), (1, 0), (0, 2))
+    assert set(found.part.indices) == {(2, 0), (0, 3), (1, 1)}
+    assert found.part.closure == ((0, 0), (0, 1), (1, 0), (0, 2))
 
 
 def test_only_the_linear_derivatives_are_combined():
     found = found_in(lambda u, p: u.xx**2 + u.yy - p.x * u.xy)
-    assert set(found.indices) == {(0, 2), (1, 1)}
+    assert set(found.part.indices) == {(0, 2), (1, 1)}
 
 
 def test_a_common_factor_is_taken_out():
@@ -262,7 +297,10 @@ def test_a_common_factor_is_taken_out():
 
 def test_fields_share_an_operator_with_equal_constants():
     found = found_in(lambda u, v, p: (u.laplacian - v, v.laplacian - u), fields=("u", "v"))
-    assert [place[:3] for place in found.places] == [("residual_1", 0, 0), ("residual_2", 1, 0)]
+    assert [place[:3] for place in found.part.places] == [
+        ("residual_1", 0, 0),
+        ("residual_2", 1, 0),
+    ]
     unlike = found_in(lambda u, v, p: (u.laplacian - v, u.xx + 2 * v.laplacian), fields=("u", "v"))
     assert unlike is None  # three operators for two derivatives
 
@@ -285,8 +323,7 @@ def test_coefficients_have_the_precision_of_the_points(precision):
 
 def test_a_foreign_model_carries_operators_too():
     """A plain function of arrays goes through nested forward mode."""
-    problem = problem_named("allen-cahn-periodic")()
-    found = anatomy(problem)
+    statement = state(problem_named("allen-cahn-periodic")())
     points = (
         jnp.asarray(np.random.default_rng(0).uniform(-1, 1, (5, 2))) * jnp.array([0.4, 1.0]) + 0.1
     )
@@ -297,14 +334,13 @@ def test_a_foreign_model_carries_operators_too():
     def solution(x):
         return lift(plain, x)
 
-    with_operator = residuals_at(problem, solution, found, principal_part(problem, found), points)
-    without = residuals_at(problem, solution, found, None, points)
+    with_operator = statement.residuals_at(solution, points)
+    without = apart(statement, solution, points)
     np.testing.assert_allclose(with_operator["residual"], without["residual"], rtol=1e-10)
 
 
 def test_a_window_of_time_scales_the_operator():
-    problem = problem_named("allen-cahn-periodic")()
-    found = anatomy(problem)
+    statement = state(problem_named("allen-cahn-periodic")())
     points = jnp.asarray(np.random.default_rng(0).uniform(0.1, 0.4, (5, 2)))
     inner = InWindow(
         lambda x: tanh(x @ jnp.array([[1.0], [0.5]])),
@@ -312,6 +348,6 @@ def test_a_window_of_time_scales_the_operator():
         jnp.asarray(0.3),
         (0.0, 1.0),
     )
-    with_operator = residuals_at(problem, inner, found, principal_part(problem, found), points)
-    without = residuals_at(problem, inner, found, None, points)
+    with_operator = statement.residuals_at(inner, points)
+    without = apart(statement, inner, points)
     np.testing.assert_allclose(with_operator["residual"], without["residual"], rtol=1e-12)

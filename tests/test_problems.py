@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from hyrespinn.errors import UserError
 from hyrespinn.problems.fields import Field, Point
-from hyrespinn.problems.problem import anatomy, problem_named
+from hyrespinn.problems.problem import problem_named
+from hyrespinn.problems.statement import state
 
 LINE = hp.Box(x=(0.0, 1.0))
 SQUARE = hp.Box(x=(0.0, 1.0), y=(0.0, 1.0))
@@ -45,7 +46,7 @@ def problem(residual, domain=LINE, fields=("u",), conditions=()):
 )  # fmt: skip
 def test_the_derivatives_a_residual_reads_are_found(residual, domain, fields, requested, closure):
     start = [hp.Initial(0.0)] if domain.has_time else []
-    found = anatomy(problem(residual, domain, fields, start))
+    found = state(problem(residual, domain, fields, start))
     assert found.requested == tuple(sorted(requested))
     assert sorted(found.closure) == sorted(closure)
     assert found.order == max(sum(i) for i in requested)
@@ -60,7 +61,7 @@ def test_the_derivatives_a_residual_reads_are_found(residual, domain, fields, re
     ],
 )
 def test_residuals_get_names(result, names):
-    assert set(anatomy(problem(lambda u, p: result(u))).residual_names) == set(names)
+    assert set(state(problem(lambda u, p: result(u))).residual_names) == set(names)
 
 
 A, B = jnp.array([0.5, 1.5, -2.0]), jnp.array([2.0, -3.0, 0.25])
@@ -172,14 +173,14 @@ REFUSED = {
 @pytest.mark.parametrize(("wrong", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_a_wrong_statement_is_refused(wrong, message):
     with pytest.raises(UserError, match=message):
-        anatomy(wrong)
+        state(wrong)
 
 
 def test_the_planes_of_an_interface_may_be_one_or_several():
     for at, planes in ((0.5, (0.5,)), ((0.2, 0.5), (0.2, 0.5))):
         condition = hp.Interface(X, axis="x", at=at)
         assert condition.planes == planes
-        anatomy(problem(X, conditions=[condition]))
+        state(problem(X, conditions=[condition]))
 
 
 @pytest.mark.parametrize(
@@ -196,7 +197,7 @@ def test_a_missing_part_is_named(missing, message):
     parts = {k: whole[k] for k in ("domain", "fields", "residual", "conditions") if k != missing}
     parts |= {"nu": 1.0, "sign": 1}
     with pytest.raises(UserError, match=message):
-        anatomy(type("Part", (hp.Problem,), parts)())
+        state(type("Part", (hp.Problem,), parts)())
 
 
 class WithIf(ThinFilm):
@@ -227,6 +228,6 @@ class OneArgument(ThinFilm):
 def test_what_a_residual_raises_is_told_with_its_function_and_line(cls, line):
     number = inspect.getsourcelines(cls.residual)[1] + line
     with pytest.raises(UserError, match=rf"{cls.__name__}.residual raised") as caught:
-        anatomy(cls())
+        state(cls())
     assert re.search(rf"\({re.escape(Path(__file__).name)}, line {number}\)", str(caught.value))
     assert "called as residual(u, p)" in str(caught.value)

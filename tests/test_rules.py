@@ -13,8 +13,8 @@ from hyrespinn.experiments.rules import Traits, traits_of
 from hyrespinn.nn import MODELS
 from hyrespinn.nn.settings import later_settings
 from hyrespinn.problems import problem_named
-from hyrespinn.problems.problem import anatomy
-from hyrespinn.solution import inputs_of
+from hyrespinn.problems.boundary import Lifted
+from hyrespinn.problems.statement import state
 
 from helpers import some_slow
 
@@ -139,7 +139,7 @@ def test_other_models_get_one_size_and_one_optimiser(problem, preset):
     ours = configure(problem, preset="general")
     if preset != "accurate":
         assert dataclasses.replace(theirs.train, relative_target=0.0) == ours.train
-    inputs = inputs_of(problem, anatomy(problem), exact=True)
+    inputs = Lifted().inputs(state(problem))
     sizes = [c.model_config.count(inputs) for c in (ours, theirs)]
     assert abs(sizes[1] - sizes[0]) < 0.05 * sizes[0]
 
@@ -165,7 +165,7 @@ def test_the_general_preset_has_the_best_shape_of_as_many_trials(model, name):
 @pytest.mark.parametrize("problem", [hp.problems.Poisson2D(), hp.problems.KortewegDeVries()])
 @pytest.mark.parametrize("model", list(MODELS))
 def test_all_models_of_the_general_preset_have_one_size(model, problem):
-    inputs = inputs_of(problem, anatomy(problem), exact=True)
+    inputs = Lifted().inputs(state(problem))
     count = configure(problem, model=model, preset="general").model_config.count(inputs)
     wanted = FAST_MODEL.count(inputs)
     assert abs(count - wanted) <= 0.05 * wanted

@@ -15,9 +15,10 @@ from hyrespinn.errors import UserError
 from hyrespinn.geometry.sampling import uniform
 from hyrespinn.losses.context import first_window, next_window
 from hyrespinn.losses.objective import Objective
-from hyrespinn.losses.terms import Counts, Weights
+from hyrespinn.losses.terms import Counts, Sampling, Weights
 from hyrespinn.nn.window import InWindow
-from hyrespinn.problems.problem import anatomy
+from hyrespinn.problems.boundary import Penalty
+from hyrespinn.problems.statement import state
 from hyrespinn.training.march import Compiled
 from hyrespinn.training.stage_run import StageRun
 from hyrespinn.training.windows import fixed_windows
@@ -83,8 +84,8 @@ def test_the_next_window_begins_where_the_last_ended():
     problem = hp.problems.problem_named("wave-1d")()
     network = lambda theta: lambda x: theta[0] * jnp.sin(x[..., :1] + x[..., 1:])  # noqa: E731
     made = Objective(
-        problem, anatomy(problem), network, counts=Counts(16, 8, 4), weights=Weights(),
-        sampler=uniform, dtype=jnp.dtype("float64"), exact=False,
+        state(problem), network, Penalty(), weights=Weights(),
+        sampling=Sampling(Counts(16, 8, 4), uniform, jnp.dtype("float64")),
     )  # fmt: skip
     begin, end = problem.domain.bounds[0]
     whole = end - begin
@@ -121,8 +122,8 @@ def test_a_window_is_the_whole_of_a_problem_in_its_own_unit_of_time(name, order)
     """Per unit of its own time a residual of order n is length^n times that of the equation."""
     problem = hp.problems.problem_named(name)()
     made = Objective(
-        problem, anatomy(problem), lambda theta: lambda x: theta[0] * x[..., :1],
-        counts=Counts(16, 8, 4), weights=Weights(), sampler=uniform, dtype=jnp.dtype("float64"),
+        state(problem), lambda theta: lambda x: theta[0] * x[..., :1], weights=Weights(),
+        sampling=Sampling(Counts(16, 8, 4), uniform, jnp.dtype("float64")),
     )  # fmt: skip
     begin, end = problem.domain.bounds[0]
     whole = made.context().weights

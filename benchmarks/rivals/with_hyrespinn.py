@@ -21,11 +21,11 @@ from hyrespinn.experiments import solve as solving
 from hyrespinn.geometry.sampling import sampler_named
 from hyrespinn.losses.adaptive import Adaptivity
 from hyrespinn.losses.objective import Objective
-from hyrespinn.losses.terms import Counts, Samples, Weights
+from hyrespinn.losses.terms import Counts, Samples, Sampling, Weights
 from hyrespinn.nn import PINNConfig
 from hyrespinn.nn.parameters import cast, flatten
-from hyrespinn.problems.problem import anatomy
-from hyrespinn.solution import inputs_of
+from hyrespinn.problems.boundary import Lifted
+from hyrespinn.problems.statement import state
 from hyrespinn.training.stages import AdamStage, QuasiNewtonStage
 
 CHUNK = 100
@@ -64,20 +64,20 @@ def with_weights(model: Any, size: cases.Size, bounds: Any) -> Any:
 def prepare(name: str, size: cases.Size) -> tuple[Objective, Any, Any]:
     """The objective, the first parameters and the shared points."""
     problem = PROBLEMS[name]()
-    found = anatomy(problem)
     config = PINNConfig(width=size.width, depth=size.depth)
-    model = config.build(inputs_of(problem, found, exact=True), jax.random.key(0))
+    model = config.build(Lifted().inputs(state(problem)), jax.random.key(0))
     model = with_weights(cast(model, size.precision), size, problem.domain.bounds)
     theta, assemble = flatten(model)
     assert theta.size == size.parameters
     objective = Objective(
-        problem,
-        found,
+        state(problem),
         assemble,
-        counts=Counts(size.residual, size.initial, 1),
+        sampling=Sampling(
+            Counts(size.residual, size.initial, 1),
+            sampler_named("kronecker"),
+            jnp.dtype(size.precision),
+        ),
         weights=Weights(1.0, 1.0, 1.0),
-        sampler=sampler_named("kronecker"),
-        dtype=jnp.dtype(size.precision),
     )
     inside, first, _ = cases.points(name, size)
     samples = {"interior": Samples(jnp.asarray(inside)), "initial": Samples(jnp.asarray(first))}

@@ -15,6 +15,7 @@ from .geometry import Annulus, Box, Disk, Domain, TimeBox
 from .nn import HyResPINNConfig
 from .problems import (
     Boundary,
+    Condition,
     Dirichlet,
     Initial,
     Interface,
@@ -22,6 +23,7 @@ from .problems import (
     Neumann,
     Periodic,
     Problem,
+    places,
     register,
 )
 from .solution import Solution
@@ -35,6 +37,7 @@ __all__ = [
     "Annulus",
     "Boundary",
     "Box",
+    "Condition",
     "Dirichlet",
     "Disk",
     "Domain",
@@ -49,6 +52,7 @@ __all__ = [
     "TimeBox",
     "UserError",
     "match_parameters",
+    "places",
     "problems",
     "register",
     "resume",

@@ -25,7 +25,8 @@ from .files import write_atomically
 from .metrics import split_components
 from .nn import MODELS
 from .plots import plot_fields
-from .problems.problem import PROBLEMS, Problem, derived_derivatives
+from .problems.problem import PROBLEMS, Problem
+from .problems.statement import state
 from .references import reference_of
 from .references.reference import recipe_of, stored_self_convergence
 from .settings import parse_assignments
@@ -150,7 +151,7 @@ def list_command(options: Any) -> int:
         table.add_row(
             name,
             " ".join(problem.domain.coordinates),
-            " ".join((*problem.fields, *derived_derivatives(problem)[1])),
+            " ".join((*problem.fields, *state(problem).derived.names)),
             _accuracy(problem),
             problem.description,
         )

@@ -21,45 +21,17 @@ from .derivatives import closure, coordinates, parse
 from .errors import UserError, unknown
 from .files import load_arrays, save_arrays, write_atomically
 from .metrics import split_components
-from .nn import Inputs, settings_from_json
+from .nn import settings_from_json
 from .nn.parameters import cast
 from .nn.window import InWindow
 from .plots import plot_fields
-from .problems.ansatz import build_ansatz
-from .problems.conditions import Periodic, embedded
-from .problems.fields import Point, fields_of
-from .problems.mirror import mirrored
-from .problems.problem import (
-    Anatomy,
-    Problem,
-    anatomy,
-    components,
-    derived_derivatives,
-    problem_named,
-)
+from .problems.boundary import BoundaryTreatment, treatment_named
+from .problems.equation import components
+from .problems.problem import Problem, problem_named
+from .problems.statement import state
 
-FORMAT = 3
+FORMAT = 4
 BATCH = 65536
-
-
-def inputs_of(problem: Problem, found: Anatomy, exact: bool, mirror: bool = False) -> Inputs:
-    """What a network must know of this problem, or of the one that its walls make by mirroring it."""
-    if mirror:
-        problem = mirrored(problem)
-    built_in = {
-        condition.axis
-        for condition in problem.conditions()
-        if isinstance(condition, Periodic) and embedded(condition, exact)
-    }
-    return Inputs(
-        bounds=problem.domain.bounds,
-        periodic=tuple(c in built_in for c in problem.domain.coordinates),
-        outputs=len(problem.fields),
-        order=found.order,
-        spread=problem.domain.spread,
-        cover=problem.domain.cover,
-        has_time=problem.domain.has_time,
-    )
 
 
 @dataclass(frozen=True)
@@ -79,15 +51,13 @@ class Solution:
     model_name: str
     model_config: Any
     precision: str
-    exact: bool
+    boundary: BoundaryTreatment
     result: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     windows: tuple[tuple[float, float, float], ...] = ()
-    mirror: bool = False
 
     @cached_property
     def _ansatz(self) -> Any:
-        ansatz, _ = build_ansatz(self.problem, self.exact, self.mirror)
-        return ansatz
+        return self.boundary.impose(state(self.problem)).ansatz
 
     @cached_property
     def _compiled(self) -> dict[str, Any]:
@@ -156,16 +126,14 @@ class Solution:
 
     def derived_at(self, points: np.ndarray) -> dict[str, np.ndarray]:
         """The problem's derived quantities at points ``(n, d)``, each ``(n, components)``."""
-        problem, ansatz = self.problem, self._ansatz
-        used, names = derived_derivatives(problem)
-        if not names:
+        problem, ansatz, statement = self.problem, self._ansatz, state(self.problem)
+        if not statement.derived.names:
             return {}
-        domain = problem.domain
+        used = statement.derived.all
 
         def evaluate(model: Any, batch: Any) -> Any:
-            series = ansatz(model, coordinates(batch, closure(used, domain.dimension)))
-            fields = fields_of(series, problem.fields, domain.coordinates, domain.space)
-            result = problem.derived(*fields, Point(batch, domain.coordinates))
+            series = ansatz(model, coordinates(batch, closure(used, batch.shape[1])))
+            result = problem.derived(*statement.fields_of(series), statement.point(batch))
             parts = components(result, batch.shape[0])
             return {name: jnp.stack(quantity, axis=-1) for name, quantity in parts.items()}
 
@@ -262,10 +230,9 @@ class Solution:
             "model": self.model_name,
             "model_config": dataclasses.asdict(self.model_config),
             "precision": self.precision,
-            "exact": self.exact,
+            "boundary": self.boundary.kind,
             "result": dict(self.result),
             "windows": self.windows,
-            "mirror": self.mirror,
             **problem_spec(self.problem),
         }
         members = {"solution.json": json.dumps(spec, indent=2).encode()}
@@ -296,8 +263,8 @@ class Solution:
         except (KeyError, TypeError, json.JSONDecodeError) as error:
             raise UserError(f"The solution {path} is damaged: {error!r}.") from error
         with jax.enable_x64(spec["precision"] == "float64"):
-            mirror = spec.get("mirror", False)  # older files know no mirrors
-            inputs = inputs_of(problem, anatomy(problem), spec["exact"], mirror)
+            boundary = treatment_named(spec.get("boundary") or _earlier_treatment(spec))
+            inputs = boundary.inputs(state(problem))
             model = cast(config.build(inputs, jax.random.key(0)), spec["precision"])
             # Files of the first format know no windows.
             windows = tuple((a, b, c) for a, b, c in spec.get("windows", ()))
@@ -313,11 +280,17 @@ class Solution:
             spec["model"],
             config,
             spec["precision"],
-            spec["exact"],
+            boundary,
             spec["result"],
             windows,
-            mirror,
         )
+
+
+def _earlier_treatment(spec: Mapping[str, Any]) -> str:
+    """The boundary treatment of a file from before they had names."""
+    if spec.get("mirror", False):
+        return "reflected"
+    return "lifted" if spec["exact"] else "penalty"
 
 
 def problem_spec(problem: Problem) -> dict[str, Any]:

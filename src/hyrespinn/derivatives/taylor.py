@@ -15,7 +15,8 @@ or a chain rule asks of ``L`` beyond itself are derivatives below those ``α``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
+from operator import mul
 from typing import Any, TypeAlias
 
 import jax
@@ -342,9 +343,31 @@ def _compose_backward(derivatives: Derivatives, x: Taylor, cotangent: Taylor) ->
         key: _unbroadcast(_sum(terms[key]), part.shape) if terms[key] else jnp.zeros_like(part)
         for key, part in x.parts.items()
     }
-    # The coefficients of an operator depend on the points alone, by which nothing is trained:
-    # a gradient by the points would lack their part.
-    return (Taylor(parts, x.indices, jax.tree.map(jnp.zeros_like, x.operators)),)
+    coefficients = [
+        {alpha: _by_coefficient(derivatives, x, key, alpha, cotangent) for alpha in operator}
+        for key, operator in enumerate(x.operators)
+    ]
+    return (Taylor(parts, x.indices, coefficients),)
+
+
+def _by_coefficient(
+    derivatives: Derivatives, x: Taylor, key: int, alpha: MultiIndex, cotangent: Taylor
+) -> Array:
+    """The cotangent of one coefficient of an operator, which later layers use too: dead code unless
+    parameters of the equation are differentiated."""
+    coefficient, later = x.operators[key][alpha], cotangent.operators[key][alpha]
+    values = derivatives(x.value, x.order)
+    terms = [
+        reduce(mul, (x.parts[f] for f in factors), c * values[k])
+        for c, k, factors in mi.faa_di_bruno(alpha)
+        if k > 1 and all(f in x.parts for f in factors)
+    ]
+    if not terms or key not in cotangent.parts:
+        return later
+    each = _sum(terms) * cotangent.parts[key]
+    if coefficient.size == 1:
+        return later + jnp.sum(each).reshape(coefficient.shape)
+    return later + jnp.sum(each, axis=tuple(range(coefficient.ndim, each.ndim)))
 
 
 def _unbroadcast(array: Array, shape: tuple[int, ...]) -> Array:

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 from ..errors import UserError, unknown
 from ..nn import MODELS, HyResPINNConfig
 from ..nn.settings import later_settings
-from ..problems.problem import Problem, derived_derivatives
+from ..problems.problem import Problem
+from ..problems.statement import state
 from .bench_table import Cell
 from .config import RunConfig, TrainConfig, settings
 from .loading import load_problem
@@ -163,7 +164,7 @@ class Task:
             configuration=self.configuration,
             **RunDirectory(self.path).origin,
             fields=self.config.problem.fields,
-            derived=derived_derivatives(self.config.problem)[1],
+            derived=state(self.config.problem).derived.names,
             **{name: result.get(name) for name in figures},
         )
 

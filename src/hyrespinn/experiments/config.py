@@ -115,6 +115,13 @@ class TrainConfig:
             )
         self.plan()
 
+    @property
+    def boundary(self) -> str:
+        """The boundary treatment."""
+        if self.mirror:
+            return "reflected"
+        return "lifted" if self.exact else "penalty"
+
     def plan(self) -> list[tuple[str, int]]:
         """The optimisers in their order, each with its steps; those of no steps are left out.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import UserError
 from ..files import write_text
-from ..problems.conditions import Periodic
+from ..problems.statement import state
 from ..solution import Solution
 
 
@@ -72,9 +72,10 @@ def _inside(solution: Solution, points: np.ndarray, source: Path) -> np.ndarray:
     """The points with periodic coordinates wrapped; none may lie outside the closed domain."""
     problem = solution.problem
     wrapped = points.copy()
-    for condition in problem.conditions():
-        if isinstance(condition, Periodic):
-            axis = problem.domain.coordinates.index(condition.axis)
+    for condition in state(problem).conditions:
+        seam = condition.seam()
+        if seam is not None:
+            axis = problem.domain.coordinates.index(seam)
             a, b = problem.domain.bounds[axis]
             outside = (points[:, axis] < a) | (points[:, axis] > b)
             wrapped[outside, axis] = a + (points[outside, axis] - a) % (b - a)

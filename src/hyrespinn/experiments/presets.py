@@ -9,8 +9,9 @@ from typing import Any
 from .. import nn
 from ..errors import UserError, unknown
 from ..nn import HyResPINNConfig, Inputs, model_named
-from ..problems.problem import Problem, anatomy
-from ..solution import inputs_of
+from ..problems.boundary import Lifted
+from ..problems.problem import Problem
+from ..problems.statement import state
 from .config import RunConfig, TrainConfig, with_parameters, with_settings
 from .paper import paper_model, paper_training
 from .rules import fitted_model, fitted_training, on_lattice, traits_of
@@ -73,7 +74,7 @@ def _fitted(
 
 
 def _inputs(problem: Problem) -> Inputs:
-    return inputs_of(problem, anatomy(problem), exact=True)
+    return Lifted().inputs(state(problem))
 
 
 def _shaped(problem: Problem, model: str) -> Any:

@@ -9,13 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from ..geometry import Box
 from ..nn import HyResPINNConfig
-from ..problems.conditions import Initial, Periodic, embedded
-from ..problems.continuation import goes_on_smoothly
-from ..problems.mirror import mirrored
-from ..problems.problem import Problem, anatomy, field_of, space_order
-from ..problems.waves import finest_wave, keeps_its_waves
+from ..problems.problem import Problem
+from ..problems.statement import state
 from .config import TrainConfig
 
 
@@ -86,38 +82,16 @@ def traits_of(problem: Problem) -> Traits:
     >>> traits_of(hp.problems.KortewegDeVries())
     Traits(time=True, order=3, dimension=2, periodic=True, time_order=1, mirrored=False, finest=0)
     """
-    time = problem.domain.has_time
-    requested = anatomy(problem).requested
-    order = space_order(problem, requested)
-    time_order = max(index[0] for index in requested) if time else 0
-    dimension = problem.domain.dimension
-    started = time and _starts_all(problem, time_order)
-    periodic = started and _is_periodic(problem)
-    walls = started and goes_on_smoothly(problem)
-    finest = 0
-    if (periodic or walls) and dimension == 2 and keeps_its_waves(problem):
-        finest = finest_wave(mirrored(problem) if walls else problem)
-    return Traits(time, order, dimension, periodic, time_order, walls, finest)
-
-
-def _is_periodic(problem: Problem) -> bool:
-    """Whether a box in space is periodic along all of its sides, and nothing but a start is given."""
-    conditions = problem.conditions()
-    around = {c.axis for c in conditions if isinstance(c, Periodic) and embedded(c, True)}
-    return (
-        isinstance(problem.domain, Box)
-        and around == set(problem.domain.space)
-        and all(isinstance(c, Initial | Periodic) for c in conditions)
-    )
-
-
-def _starts_all(problem: Problem, time_order: int) -> bool:
-    """Whether every field has as many initial conditions as the equation's order in time, and an
-    equation: on a lattice there is nothing else to find its coefficients with."""
-    starts = [field_of(problem, c) for c in problem.conditions() if isinstance(c, Initial)]
-    equations = len(anatomy(problem).residual_names)
-    return equations == len(problem.fields) and all(
-        starts.count(field) == time_order for field in problem.fields
+    statement = state(problem)
+    started = statement.is_started
+    return Traits(
+        statement.has_time,
+        statement.space_order,
+        statement.domain.dimension,
+        started and statement.is_periodic,
+        statement.time_order,
+        started and statement.extends_smoothly,
+        statement.bandwidth,
     )
 
 

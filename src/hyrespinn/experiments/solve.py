@@ -24,14 +24,15 @@ from ..losses.causal import Causality
 from ..losses.context import Context
 from ..losses.objective import Objective
 from ..losses.relative_residual import relative_residual
-from ..losses.terms import Counts, Weights
+from ..losses.terms import Counts, Sampling, Weights
 from ..metrics import efficiencies, split_components
 from ..nn.parameters import cast, flatten
 from ..plots import plot_fields, plot_history
-from ..problems.mirror import mirrored
-from ..problems.problem import Problem, anatomy
+from ..problems.boundary import BoundaryTreatment, treatment_named
+from ..problems.problem import Problem
+from ..problems.statement import Statement, state
 from ..references import Reference, error_axes, reference_of, reference_of_the_paper
-from ..solution import Solution, inputs_of
+from ..solution import Solution
 from ..training.adaptive_windows import AdaptiveWindows
 from ..training.checkpoint import load_state
 from ..training.interrupt import Interrupt
@@ -152,7 +153,8 @@ class Session:
         self.config = config
         self.directory: RunDirectory | None = None
         self.callbacks: Sequence[Callback] = ()
-        self.found = anatomy(config.problem)
+        self.statement = state(config.problem)
+        self.boundary = treatment_named(config.train.boundary)
         self.windows = self._windows()
         self.limit = config.max_seconds if limit is None else limit
         self.with_reference = reference
@@ -254,58 +256,54 @@ class Session:
         return lambda theta, context: fit_last_layer(objective, theta, context, key, fit)
 
     def _model(self, key: Array) -> tuple[Array, Callable[[Array], Any]]:
-        config = self.config
-        train = config.train
-        inputs = inputs_of(config.problem, self.found, train.exact, train.mirror)
+        config, inputs = self.config, self.boundary.inputs(self.statement)
         model = config.model_config.build(inputs, jax.random.fold_in(key, 0))
         return flatten(cast(model, config.precision))
 
     def _objective(self, assemble: Callable[[Array], Any]) -> Objective:
         """What is trained. Points on a lattice cover the image behind walls too, and train the network
         by itself, which is then odd or even as it should be."""
-        problem, train = self.config.problem, self.config.train
-        if train.mirror and train.lattice:
-            doubled = mirrored(problem)
-            return self._posed(assemble, doubled, self._lattice(doubled), mirror=False)
-        return self._posed(assemble, problem, self._lattice(problem), train.mirror)
+        posed = self.statement, self.boundary
+        if self.config.train.lattice:
+            posed = self.boundary.on_lattice(self.statement)
+        return self._posed(assemble, *posed, self._lattice(*posed))
 
     def _reported(self, assemble: Callable[[Array], Any], trained: Objective) -> Objective:
         """What errors are measured of: the problem as it was stated."""
-        problem = self.config.problem
-        if trained.problem is problem:
+        if trained.statement is self.statement:
             return trained
-        return self._posed(assemble, problem, None, mirror=True)
+        return self._posed(assemble, self.statement, self.boundary, None)
 
     def _posed(
         self,
         assemble: Callable[[Array], Any],
-        problem: Problem,
+        statement: Statement,
+        boundary: BoundaryTreatment,
         lattice: Lattice | None,
-        mirror: bool,
     ) -> Objective:
         train = self.config.train
         return Objective(
-            problem,
-            self.found,
+            statement,
             assemble,
-            counts=Counts(train.points, train.initial_points, train.boundary_points),
-            batch=train.adam_points,
+            boundary,
+            sampling=Sampling(
+                Counts(train.points, train.initial_points, train.boundary_points),
+                sampler_named(train.sampler),
+                jnp.dtype(self.config.precision),
+                lattice,
+                train.adam_points,
+            ),
             weights=Weights(
                 train.weight_residual,
                 train.weight_initial,
                 train.weight_boundary,
                 train.weight_per_order,
             ),
-            sampler=sampler_named(train.sampler),
-            dtype=jnp.dtype(self.config.precision),
-            exact=train.exact,
             balance=Balance(train.balance, train.balance_momentum),
             causality=Causality(train.causal_chunks, train.causal_tolerances),
-            lattice=lattice,
-            mirror=mirror,
         )
 
-    def _lattice(self, problem: Problem) -> Lattice | None:
+    def _lattice(self, statement: Statement, boundary: BoundaryTreatment) -> Lattice | None:
         """The lattice of the points, where there is one."""
         train = self.config.train
         if not train.lattice:
@@ -321,8 +319,8 @@ class Session:
                     f"train.{name} needs points that are drawn anew; leave it, or leave "
                     "train.lattice, whose points are always the same."
                 )
-        periodic = inputs_of(problem, self.found, train.exact).periodic
-        return Lattice(problem.domain, train.lattice, periodic)
+        periodic = boundary.inputs(statement).periodic
+        return Lattice(statement.domain, train.lattice, periodic)
 
     def _check_start(self, objective: Objective, theta: Array, key: Array) -> None:
         """The residual of the initial guess must be finite, or nothing can be trained."""
@@ -376,9 +374,8 @@ class Session:
             config.model,
             config.model_config,
             config.precision,
-            config.train.exact,
+            self.boundary,
             windows=tuple((w.start, w.end, w.length) for w in windows),
-            mirror=config.train.mirror,
         )
         axes = error_axes(config.problem) if self.reference is None else self.reference.axes
         shown: dict[str, np.ndarray] = {}

@@ -1,6 +1,6 @@
 """The loss of a problem as residual vectors, term by term."""
 
 from .objective import Objective
-from .terms import Samples, Weights
+from .terms import Counts, Samples, Sampling, Weights
 
-__all__ = ["Objective", "Samples", "Weights"]
+__all__ = ["Counts", "Objective", "Samples", "Sampling", "Weights"]

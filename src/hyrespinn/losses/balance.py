@@ -36,7 +36,7 @@ class Balance:
     def __post_init__(self) -> None:
         if not 0 <= self.momentum < 1:
             raise UserError(
-                f"train.balance_momentum is at least 0 and below 1, not {self.momentum}."
+                f"The momentum of balanced weights is at least 0 and below 1, not {self.momentum}."
             )
 
     def __bool__(self) -> bool:

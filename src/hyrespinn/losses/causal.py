@@ -29,10 +29,12 @@ class Causality:
 
     def __post_init__(self) -> None:
         if self.chunks < 0:
-            raise UserError(f"train.causal_chunks cannot be negative, and is {self.chunks}.")
+            raise UserError(
+                f"The number of causal chunks cannot be negative, and is {self.chunks}."
+            )
         if not self.tolerances or not all(t > 0 for t in self.tolerances):
             raise UserError(
-                "train.causal_tolerances must be one or more positive numbers, such as [0.1, 1, 10], "
+                "The causal tolerances must be one or more positive numbers, such as [0.1, 1, 10], "
                 f"not {list(self.tolerances)}."
             )
 

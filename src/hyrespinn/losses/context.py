@@ -27,12 +27,14 @@ class Context(NamedTuple):
 
     ``causal`` holds causal weights that stay as they are, for optimisers that search along a line
     and so need one function from one evaluation to the next; ``None`` follows the residuals.
+    ``parameters`` are those of the problem that are traced: other values compile nothing new.
     """
 
     weights: dict[str, Array]
     level: Array
     causal: Array | None = None
     window: Window | None = None
+    parameters: dict[str, Array] | None = None
 
 
 def first_window(theta: Array, start: float, length: float) -> Window:

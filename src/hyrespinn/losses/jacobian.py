@@ -18,7 +18,8 @@ from jax import Array
 from jaxtyping import Float
 
 from .context import Context
-from .objective import Objective, SampleSet
+from .drawing import SampleSet
+from .objective import Objective
 from .terms import Samples, Term
 
 BLOCK = 128
@@ -47,10 +48,10 @@ def weighted_rows(
 
 def _penalty_rows(objective: Objective, theta: Array) -> Array:
     """The root of the model's penalty, or nothing; its slope is taken as 0 where it is 0."""
-    penalty = getattr(objective.assemble(theta), "penalty", None)
+    penalty = objective.penalty(theta)
     if penalty is None:
         return jnp.zeros(0, theta.dtype)
-    value = jnp.asarray(penalty(), theta.dtype)
+    value = jnp.asarray(penalty, theta.dtype)
     positive = value > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, value, 1)), 0)[None]
 
@@ -115,7 +116,8 @@ class _Piece:
         self.points = self.samples.points.shape[0]
 
         def vectors(theta: Array, samples: Samples) -> dict[str, Array]:
-            return term.residuals(objective.solution(theta, context), samples)
+            solution = objective.solution(theta, context)
+            return term.residuals(solution, samples, context.parameters)
 
         self.vectors: Callable[[Array, Samples], dict[str, Array]] = vectors
         sizes = {n: v.size for n, v in jax.eval_shape(vectors, theta, self.samples).items()}

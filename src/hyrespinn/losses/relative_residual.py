@@ -13,7 +13,6 @@ from jax import Array
 from ..derivatives import MultiIndex, coordinates
 from ..geometry.sampling import kronecker
 from ..metrics import additive_terms
-from ..problems.problem import residuals_of
 from .context import Context
 from .objective import Objective
 
@@ -27,29 +26,28 @@ def relative_residual(
     are the parameters of every window of time, with its context; each gets an equal share of the
     points.
     """
-    problem, found = objective.problem, objective.anatomy
-    domain = problem.domain
-    drawn = domain.interior(
+    statement = objective.statement
+    drawn = statement.domain.interior(
         jax.random.key(987654321), -(-count // len(parts)), kronecker, objective.dtype
     )
 
     @jax.jit  # once for all windows
     def within(theta: Array, context: Context) -> tuple[Array, dict[MultiIndex, Array]]:
         points = objective.into_window(drawn, context.window)
-        series = objective.solution(theta, context)(coordinates(points, found.closure))
-        return points, {index: series[index] for index in found.closure}
+        series = objective.solution(theta, context)(coordinates(points, statement.closure))
+        return points, {index: series[index] for index in statement.closure}
 
     several = [within(theta, context) for theta, context in parts]
     points, columns = jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *several)
 
     def residual_of(name: str) -> Callable[[Any], Array]:
-        return lambda columns: residuals_of(problem, columns, points)[name]
+        return lambda columns: statement.residuals(columns, points)[name]
 
     def rms(array: Any) -> float:
         return float(np.sqrt(np.mean(np.square(np.asarray(array)))))
 
     ratios = {}
-    for name in found.residual_names:
+    for name in statement.residual_names:
         evaluate = residual_of(name)
         largest = max(rms(term) for term in additive_terms(evaluate, columns))
         size = rms(evaluate(columns))

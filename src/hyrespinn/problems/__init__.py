@@ -3,7 +3,17 @@
 from .advection import Advection
 from .allen_cahn import AllenCahnDirichlet, AllenCahnPeriodic
 from .burgers import Burgers
-from .conditions import Boundary, Dirichlet, Initial, Interface, MeanValue, Neumann, Periodic
+from .conditions import (
+    Boundary,
+    Condition,
+    Dirichlet,
+    Initial,
+    Interface,
+    MeanValue,
+    Neumann,
+    Periodic,
+    places,
+)
 from .darcy import Darcy2DDirichlet, Darcy2DNeumann, Darcy3DDirichlet, Darcy3DNeumann
 from .five_strip import DarcyFiveStrip
 from .grey_scott import GreyScott
@@ -13,6 +23,7 @@ from .korteweg_de_vries import KortewegDeVries
 from .kuramoto_sivashinsky import KuramotoSivashinsky
 from .poisson import Poisson2D
 from .problem import PROBLEMS, Problem, problem_named, register
+from .statement import Statement, state
 from .wave import Wave1D
 
 __all__ = [
@@ -22,6 +33,7 @@ __all__ = [
     "AllenCahnPeriodic",
     "Boundary",
     "Burgers",
+    "Condition",
     "Darcy2DDirichlet",
     "Darcy2DNeumann",
     "Darcy3DDirichlet",
@@ -40,7 +52,10 @@ __all__ = [
     "Periodic",
     "Poisson2D",
     "Problem",
+    "Statement",
     "Wave1D",
+    "places",
     "problem_named",
     "register",
+    "state",
 ]

@@ -129,6 +129,10 @@ class Point:
         point._columns = dict(columns)
         return point
 
+    def columns(self, names: Sequence[str]) -> dict[str, Array]:
+        """Some of the coordinates by name."""
+        return {name: self._columns[name] for name in names}
+
     def __getattr__(self, name: str) -> Array:
         if name.startswith("_"):
             raise AttributeError(name)

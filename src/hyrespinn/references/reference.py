@@ -13,9 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..metrics import relative_l2, split_components, vector_errors
-from ..problems.conditions import Initial, Periodic, evaluate
+from ..problems.conditions import evaluate
+from ..problems.equation import components
 from ..problems.fields import Point
-from ..problems.problem import Problem, components, derived_derivatives, exact_fields, field_of
+from ..problems.problem import Problem, exact_fields
+from ..problems.statement import state
 from . import cache
 
 
@@ -131,7 +133,7 @@ def error_axes(problem: Problem) -> dict[str, np.ndarray]:
     domain = problem.domain
     per_axis = DEFAULT_GRIDS.get(domain.dimension, 11)
     counts = problem.test_grid or (per_axis,) * domain.dimension
-    periodic = {c.axis for c in problem.conditions() if isinstance(c, Periodic)}
+    periodic = {c.seam() for c in state(problem).conditions}
     cells = {c for c in domain.space if problem.cell_centers}
     open_axes = tuple(c in periodic | cells for c in domain.coordinates)
     axes = dict(zip(domain.coordinates, domain.grid(counts, open_axes), strict=True))
@@ -213,9 +215,9 @@ def initial_values(problem: Problem, points: np.ndarray) -> dict[str, np.ndarray
         where = jnp.asarray(points)
         point = Point(where, problem.domain.coordinates)
         return {
-            field_of(problem, c): np.asarray(evaluate(c.value, point, where[..., 0]))
-            for c in problem.conditions()
-            if isinstance(c, Initial) and not c.derivative
+            start.field: np.asarray(evaluate(start.value, point, where[..., 0]))
+            for start in state(problem).starts
+            if not start.derivative
         }
 
 
@@ -240,10 +242,10 @@ def _exact(problem: Problem) -> Reference | None:
             name: whole(np.broadcast_to(np.asarray(value), len(points)))
             for name, value in zip(problem.fields, several, strict=True)
         }
-        used, names = derived_derivatives(problem)
+        reads = state(problem).derived
         derived = {}
-        if names:
-            fields = exact_fields(problem, point, max(sum(index) for index in used))
+        if reads.names:
+            fields = exact_fields(problem, point, max(sum(index) for index in reads.all))
             quantities = components(problem.derived(*fields, point), len(points))
             derived = {n: whole(np.stack(parts, axis=-1)) for n, parts in quantities.items()}
     return Reference(axes, values, "exact solution", derived=derived)

@@ -26,7 +26,6 @@ from ..losses.objective import Objective, SampleSet
 from ..nn.last_layer import lattice_places
 from ..optim.gauss_newton_cg import linear_maps
 from ..optim.optimiser import Preconditioner
-from ..problems.problem import residuals_of
 
 DAMPING = 1e-11
 """Of the small matrices, relative to the lengths of their columns."""
@@ -49,7 +48,7 @@ def check_lattice(objective: Objective, theta: Array) -> None:
             "The stage gauss-newton-cg is for equations with time that are periodic along all "
             "coordinates of space, with the periodicity built in (train.exact)."
         )
-    others = [term.name for term in objective.terms[1:] if term.observe is None]
+    others = [term.name for term in objective.terms[1:] if not term.is_start]
     if others:
         raise UserError(
             "The stage gauss-newton-cg knows no conditions but those at the initial time; there is "
@@ -146,7 +145,9 @@ def _mean_slopes(
     assert lattice is not None
     points = samples[objective.terms[0].name].points
     values = objective.lattice_values(objective.solution(theta, context), samples)
-    vectors, pull = jax.vjp(lambda v: residuals_of(objective.problem, v, points), values)
+    vectors, pull = jax.vjp(
+        lambda v: objective.statement.residuals_with(context.parameters)(v, points), values
+    )
 
     def mean(slope: Array) -> Array:
         over = tuple(range(1, len(lattice.shape)))

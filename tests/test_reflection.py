@@ -1,4 +1,4 @@
-"""Walls as mirrors: which problems have them, what is behind them, and what comes of it."""
+"""Reflection in walls: which problems have them, what is behind them, and what comes of it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from hyrespinn.errors import UserError
 from hyrespinn.experiments.presets import configure
 from hyrespinn.geometry.sampling import kronecker
 from hyrespinn.nn import PINNConfig
-from hyrespinn.problems.ansatz import build_ansatz
-from hyrespinn.problems.continuation import goes_on_smoothly
+from hyrespinn.problems.boundary import Reflected
+from hyrespinn.problems.conditions import EVEN, ODD
 from hyrespinn.problems.fields import Point
-from hyrespinn.problems.mirror import EVEN, ODD, mirrored
-from hyrespinn.problems.problem import anatomy, residuals_of
-from hyrespinn.problems.waves import finest_wave, keeps_its_waves
-from hyrespinn.solution import inputs_of
+from hyrespinn.problems.spectrum import bandwidth_of
+from hyrespinn.problems.statement import state
 
 from helpers import TINY, some_slow
 
@@ -74,31 +72,56 @@ FOUND = {
 
 @pytest.mark.parametrize(("made", "walls"), FOUND.values(), ids=FOUND.keys())
 def test_walls_are_found(made, walls):
-    assert [(m.axis, m.parity) for m in mirrored(made).mirrors] == walls
+    statement = state(made)
+    assert [(r.axis, r.parity) for r in statement.reflections] == walls
+    assert statement.why_not_reflected() is None
 
 
 NOT_FOUND = {
-    "another value": [hp.Dirichlet(1.0)],
-    "a function": [hp.Dirichlet(lambda p: 0 * p.t)],
-    "one wall": [hp.Dirichlet(0.0, on="x.min")],
-    "one of each kind": [hp.Dirichlet(0.0, on="x.min"), hp.Neumann(0.0, on="x.max")],
-    "both at once": [ZERO, FLAT],
-    "as a term of the loss": [hp.Dirichlet(0.0, exact=False)],
-    "a third condition": [ZERO, hp.MeanValue(0.0)],
+    "another value": ([hp.Dirichlet(1.0)], "u is not 0 at x = -1"),
+    "another slope": ([hp.Neumann(1.0, on="x.max")], "the slope of u is not 0 at x = 2"),
+    "a function": ([hp.Dirichlet(lambda p: 0 * p.t)], "u is not 0 at x = -1"),
+    "one wall": (
+        [hp.Dirichlet(0.0, on="x.min")],
+        "there is neither a value nor a slope of u at x = 2",
+    ),
+    "one of each kind": (
+        [hp.Dirichlet(0.0, on="x.min"), hp.Neumann(0.0, on="x.max")],
+        "there is a value at one wall along x and a slope at another",
+    ),
+    "both at once": ([ZERO, FLAT], "there are both a value and a slope of u at x = -1"),
+    "as a term of the loss": (
+        [hp.Dirichlet(0.0, exact=False)],
+        "u at x = -1 is to be a term of the loss",
+    ),
+    "a third condition": ([ZERO, hp.MeanValue(0.0)], "there is also the condition meanvalue"),
+    "no walls": ([hp.Periodic("x")], "there are no walls"),
 }
 
 
-@pytest.mark.parametrize("conditions", NOT_FOUND.values(), ids=NOT_FOUND.keys())
-def test_what_is_no_mirror_is_explained(conditions):
-    with pytest.raises(UserError, match="no walls that mirror"):
-        mirrored(problem(conditions))
-    assert not goes_on_smoothly(problem(conditions))
+@pytest.mark.parametrize(("conditions", "reason"), NOT_FOUND.values(), ids=NOT_FOUND.keys())
+def test_why_walls_reflect_nothing_is_told(conditions, reason):
+    statement = state(problem(conditions))
+    assert statement.why_not_reflected() == reason
+    assert statement.why_not_smooth() == reason
+    assert not statement.extends_smoothly
+    for use in (Reflected().impose, Reflected().inputs, Reflected().on_lattice):
+        with pytest.raises(UserError, match=f"no walls that reflect its solution: {reason}"):
+            use(statement)
 
 
-def test_fields_of_different_parity_have_no_mirror():
+def test_fields_of_different_parity_have_no_reflection():
     different = [hp.Dirichlet(0.0, field="u"), hp.Neumann(0.0, field="v")]
-    with pytest.raises(UserError, match="no walls that mirror"):
-        mirrored(problem(different, fields=("u", "v")))
+    statement = state(problem(different, fields=("u", "v")))
+    assert statement.reflections == ()
+    assert "a slope at another" in statement.why_not_reflected()
+
+
+def test_what_is_no_box_has_no_walls():
+    class Ring(hp.problems.Darcy2DDirichlet):
+        pass
+
+    assert "is not a box" in state(Ring()).why_not_reflected()
 
 
 def windy(self, u, p):
@@ -109,38 +132,38 @@ def windy(self, u, p):
 def test_behind_a_wall_the_equation_is_its_own_image(wall, x64):
     """An odd or even function has, behind the wall, the residual of its image, odd or even too."""
     made = problem([wall], windy)
-    doubled = mirrored(made)
-    (mirror,) = doubled.mirrors
+    doubled = state(made).reflected
+    (reflection,) = state(made).reflections
     assert doubled.domain.bounds == ((0.0, 1.0), (-1.0, 5.0))
-    shape = jnp.sin if mirror.parity == ODD else jnp.cos
+    shape = jnp.sin if reflection.parity == ODD else jnp.cos
 
     def field(points):
         t, x = points[:, :1], points[:, 1:]
         return jnp.exp(t) * shape(np.pi * (x + 1) / 3) + t * shape(2 * np.pi * (x + 1) / 3)
 
     def residual(of, points):
-        indices = closure(anatomy(made).requested, 2)
-        return residuals_of(of, lift(field, coordinates(points, indices)), points)["residual"]
+        indices = closure(of.requested, 2)
+        return of.residuals(lift(field, coordinates(points, indices)), points)["residual"]
 
     inside = some_points(made.domain)
     behind = inside.at[:, 1].set(4.0 - inside[:, 1])
-    np.testing.assert_allclose(residual(doubled, inside), residual(made, inside), rtol=1e-13)
+    np.testing.assert_allclose(residual(doubled, inside), residual(state(made), inside), rtol=1e-13)
     np.testing.assert_allclose(
-        residual(doubled, behind), mirror.parity * residual(made, inside), rtol=1e-9
+        residual(doubled, behind), reflection.parity * residual(state(made), inside), rtol=1e-9
     )
-    initial = next(c for c in doubled.conditions() if isinstance(c, hp.Initial))
+    initial = next(c for c in doubled.conditions if isinstance(c, hp.Initial))
     values = [initial.value(Point(p, ("t", "x"))) for p in (inside, behind)]
-    np.testing.assert_allclose(values[1], mirror.parity * values[0], rtol=1e-9)
+    np.testing.assert_allclose(values[1], reflection.parity * values[0], rtol=1e-9)
 
 
-def test_systems_and_named_residuals_are_mirrored(x64):
+def test_systems_and_named_residuals_are_reflected(x64):
     both = [hp.Dirichlet(0.0, field=f) for f in "uv"]
     named = problem(both, lambda self, u, v, p: {"a": u.t - v, "b": v.t - u.x}, fields=("u", "v"))
     listed = problem(both, lambda self, u, v, p: [u.t - v, v.t - u.x], fields=("u", "v"))
     points = jnp.asarray([[0.2, 0.5], [0.2, 3.5]])
-    values = {i: jnp.ones((2, 2)) for i in anatomy(named).requested}
+    values = {i: jnp.ones((2, 2)) for i in state(named).requested}
     for made in (named, listed):
-        first, second = residuals_of(mirrored(made), values, points).values()
+        first, second = state(made).reflected.residuals(values, points).values()
         np.testing.assert_allclose(first, [0.0, 0.0])
         np.testing.assert_allclose(second, [0.0, 2.0])  # v_t is odd, u_x even
 
@@ -148,10 +171,11 @@ def test_systems_and_named_residuals_are_mirrored(x64):
 @pytest.mark.parametrize("name", ["zero at both ends", "no slope", "one of each kind"])
 def test_the_conditions_hold_for_any_periodic_network(name, x64):
     made, walls = FOUND[name]
-    ansatz, left = build_ansatz(made, True, mirror=True)
-    assert [type(c) for c in left] == [hp.Initial]
+    statement = state(made)
+    ansatz, left = Reflected().impose(statement)
+    assert [type(statement.conditions[place]) for place in left] == [hp.Initial]
     config = PINNConfig(width=7, depth=2)
-    inputs = inputs_of(made, anatomy(made), True, mirror=True)
+    inputs = Reflected().inputs(statement)
     assert inputs.periodic[1:] == (True,) * len(walls)
     network = config.build(inputs, jax.random.key(3))
     for axis, parity in walls:
@@ -175,7 +199,10 @@ SMOOTH = {
     "an even reaction, no slope": (problem([FLAT], lambda s, u, p: u.t - u.xx + u**2), True),
     "a source": (problem(residual=lambda s, u, p: u.t - u.xx - 1), False),
     "a source inside": (problem(residual=lambda s, u, p: u.t - u.xx - bump(p)), True),
-    "a beam, whose mirror asks for more": (problem(residual=lambda s, u, p: u.t + u.xxxx), False),
+    "a beam, whose reflection asks for more": (
+        problem(residual=lambda s, u, p: u.t + u.xxxx),
+        False,
+    ),
     "a start that jumps": (problem(start=lambda p: 1 + bump(p)), False),
     "a start with a kink, no slope": (problem([FLAT], start=lambda p: p.x), False),
     "a tiny source": (
@@ -190,22 +217,40 @@ SMOOTH = {
 
 SLOW = (
     "transport of itself", "an even reaction, no slope", "a source inside", "infinite inside",
-    "a beam, whose mirror asks for more", "a start with a kink, no slope", "a tiny source",
+    "a beam, whose reflection asks for more", "a start with a kink, no slope", "a tiny source",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", some_slow(SMOOTH, SLOW))
-def test_whether_a_solution_goes_on_smoothly(name):
+def test_whether_a_solution_extends_smoothly(name):
     made, smooth = SMOOTH[name]
-    assert goes_on_smoothly(made) is smooth
+    assert state(made).extends_smoothly is smooth
+    assert (state(made).why_not_smooth() is None) is smooth
 
 
-def test_a_steady_problem_is_not_mirrored_by_the_rules():
-    assert not goes_on_smoothly(hp.problems.Helmholtz2D())
+REASONS = {
+    "a wind": "wind through the wall at x = -1",
+    "a source": "there is a source at the wall x = -1",
+    "an even reaction": "the residual looks different from behind the wall at x = -1",
+    "a start that jumps": "the start of u would have a jump at x = -1",
+    "a start with a kink, no slope": "the start of u would have a kink at x = -1",
+    "infinite inside": "the residual is not finite at x = 0.5",
+    "a beam, whose reflection asks for more": "the equation is of order 4 in space",
+}
 
 
-def test_which_equations_keep_their_waves():
-    assert keeps_its_waves(problem())
+@pytest.mark.parametrize("name", REASONS)
+def test_why_a_solution_does_not_extend_smoothly_is_told(name):
+    assert state(SMOOTH[name][0]).why_not_smooth().startswith(REASONS[name])
+
+
+def test_a_steady_problem_has_no_smooth_extension_to_march_with():
+    assert state(hp.problems.Helmholtz2D()).why_not_smooth() == "there is no time"
+
+
+def test_which_equations_are_linear_with_constant_coefficients():
+    assert state(problem()).linear_constant_coefficients
+    assert state(hp.problems.Wave1D()).linear_constant_coefficients
     for other in (
         lambda s, u, p: u.t - u.xx + u**3,
         lambda s, u, p: u.t - (1 + p.x**2) * u.xx,
@@ -216,13 +261,17 @@ def test_which_equations_keep_their_waves():
         lambda s, u, p: u.t - u.xx - jnp.where(jnp.abs(p.x - 0.43) < 0.02, 1.0, 0.0),
         lambda s, u, p: u.t - jnp.where(jnp.abs(p.x - 0.43) < 0.02, 1e-3, 1.0) * u.xx,
     ):
-        assert not keeps_its_waves(problem(residual=other))
+        assert not state(problem(residual=other)).linear_constant_coefficients
 
 
-def test_the_finest_wave_of_a_start():
+def test_the_bandwidth_of_a_start():
     """sin³ has waves one and three of its half length; on twice the length they are the same."""
-    assert finest_wave(mirrored(problem())) == 3
-    assert finest_wave(mirrored(problem(start=lambda p: 0 * p.x))) == 0
+    assert state(problem()).bandwidth == 3
+    assert bandwidth_of(state(problem()).reflected.starts) == 3
+    assert state(problem(start=lambda p: 0 * p.x)).bandwidth == 0
+    assert state(problem(residual=lambda s, u, p: u.t - u.xx + u**3)).bandwidth == 0, "not known"
+    around = problem([hp.Periodic("x")], start=lambda p: jnp.cos(14 * jnp.pi * (p.x + 1) / 3))
+    assert state(around).bandwidth == 7
 
 
 class Ripples(hp.Problem):
@@ -276,14 +325,15 @@ class Heated(hp.Problem):
 
 @pytest.mark.parametrize("made", [Separating(), Heated()], ids=lambda made: made.name)
 def test_systems_with_too_few_starts_get_no_lattice(made):
-    assert goes_on_smoothly(made)
+    assert state(made).extends_smoothly
+    assert not state(made).is_started
     assert not configure(made).model_config.lattice
 
 
-def test_a_slope_that_is_given_at_the_start_is_mirrored_as_a_slope():
+def test_a_slope_that_is_given_at_the_start_is_reflected_as_a_slope():
     speeds = [hp.Initial(lambda p: jnp.cos(jnp.pi * (p.x + 1) / 3), derivative="x"), ZERO]
-    doubled = mirrored(problem(speeds))
-    (slope,) = (c for c in doubled.conditions() if getattr(c, "derivative", "") == "x")
+    doubled = state(problem(speeds)).reflected
+    (slope,) = (start for start in doubled.starts if start.derivative == "x")
     points = jnp.asarray([[0.0, 0.5], [0.0, 3.5], [0.0, 2.5]])
     found = slope.value(Point(points, ("t", "x")))
     np.testing.assert_allclose(found, jnp.cos(jnp.pi * (points[:, 1] + 1) / 3), atol=1e-6)
@@ -331,7 +381,7 @@ class Cooling(hp.Problem):
 @pytest.mark.slow
 def test_insulated_ends_are_solved_with_a_lattice_and_kept_in_a_file(tmp_path):
     solution = hp.solve(Cooling(), progress=False, settings={"train.windows": 20})
-    assert solution.mirror
+    assert solution.boundary == Reflected()
     assert solution.result["rel_l2"]["u"] < 1e-6
     np.testing.assert_array_equal(solution.derivative("x", t=0.2, x=[1.0, 3.0]), 0.0)
     solution.save(tmp_path / "cooling.hyres")
@@ -349,7 +399,7 @@ def test_waves_between_walls_are_solved_with_a_lattice():
 
 
 @pytest.mark.slow
-def test_any_model_takes_mirrors_without_a_lattice():
+def test_any_model_takes_reflections_without_a_lattice():
     settings = {**TINY, "train.mirror": True, "train.ssbroyden_steps": 0}
     del settings["model.centers"]
     solution = hp.solve(
