@@ -161,7 +161,7 @@ class GaussNewtonCG(Optimiser[GaussNewtonCgState]):
         if theta.dtype != jnp.float64:
             raise UserError(
                 "GaussNewtonCG needs double precision: in single precision rounding hides what "
-                "nearly dependent kernels make together."
+                "nearly dependent kernels make together. Use --precision float64."
             )
         system.check_preconditioner(theta)
 

@@ -287,7 +287,7 @@ class Free(Form):
 
 def _listed(key: str, text: str) -> object:
     """A number, a list or a matrix, such as ``[[1, 0.5], [0.5, 2]]``; ``1, 2`` is a list too."""
-    for attempt in (text, f"[{text}]"):
+    for attempt in (text, f"[{text}]") if text.strip() else ():
         try:
             return json.loads(attempt)
         except (json.JSONDecodeError, RecursionError):
