@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import UserError, unknown
-from ..nn.settings import later
+from ..models import to_json
 from ..problems.problem import Problem
 from ..solution import problem_spec
 from ..training.windows import WindowStart
@@ -40,13 +40,13 @@ class TrainConfig:
     lm_sketch: int = 1000
     lm_sketch_above: int = 5000
     lm_round_steps: int = 25
-    gn_damping: float = later(1e-12)
-    gn_rounds: int = later(1)
-    gn_round_steps: int = later(20)
-    gn_progress: float = later(0.5)
-    cg_tolerance: float = later(0.03)
-    cg_iterations: int = later(200)
-    cg_target: float = later(1e-18)
+    gn_damping: float = 1e-12
+    gn_rounds: int = 1
+    gn_round_steps: int = 20
+    gn_progress: float = 0.5
+    cg_tolerance: float = 0.03
+    cg_iterations: int = 200
+    cg_target: float = 1e-18
     ssbroyden_steps: int = 6000
     round_steps: int = 200
     round_growth: float = 0.0
@@ -60,7 +60,7 @@ class TrainConfig:
     weight_residual: float = 1.0
     weight_initial: float = 100.0
     weight_boundary: float = 100.0
-    weight_per_order: float = later(1.0)
+    weight_per_order: float = 1.0
     balance: Literal["fixed", "gradient-norm", "ntk"] = "fixed"
     balance_every: int = 1000
     balance_momentum: float = 0.9
@@ -72,9 +72,9 @@ class TrainConfig:
     window_start: WindowStart = "new"
     window_taper: float = 0.0
     window_tolerance: float = 0.0
-    window_growth: float = later(0.0)
-    lattice: tuple[int, ...] = later(())
-    mirror: bool = later(False)
+    window_growth: float = 0.0
+    lattice: tuple[int, ...] = ()
+    mirror: bool = False
     last_layer: Literal["none", "initial", "equation"] = "none"
     levels: Literal["together", "in turn"] = "together"
     exact: bool = True
@@ -170,7 +170,7 @@ class RunConfig:
             **problem_spec(self.problem),
             "problem_values": parameters,
             "model": self.model,
-            "model_config": dataclasses.asdict(self.model_config),
+            "model_config": to_json(self.model_config),
             "train": dataclasses.asdict(self.train),
             "preset": self.preset,
             "seed": self.seed,
@@ -189,12 +189,23 @@ def _is_plain(value: Any) -> bool:
 
 def settings(config: RunConfig) -> dict[str, Any]:
     """Every key that ``--set`` takes, with its present value."""
-    sections = _sections(config)
-    return {
-        f"{section}.{field.name}": getattr(part, field.name)
-        for section, part in sections.items()
-        for field in dataclasses.fields(part)
-    }
+    found: dict[str, Any] = {}
+    for section, part in _sections(config).items():
+        found |= _keys(section, part)
+    return found
+
+
+def _keys(section: str, part: Any) -> dict[str, Any]:
+    """The fields of a part, and those of its own parts under their names."""
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(part):
+        key, value = f"{section}.{field.name}", getattr(part, field.name)
+        found |= _keys(key, value) if _is_part(value) else {key: value}
+    return found
+
+
+def _is_part(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and type(value).__module__.startswith("hyrespinn.models")
 
 
 def _sections(config: RunConfig) -> dict[str, Any]:
@@ -226,10 +237,13 @@ def with_parameters(problem: Problem, changes: Mapping[str, Any]) -> Problem:
 def _changed(section: str, part: Any, changes: Mapping[str, Any]) -> Any:
     """A part of the configuration with those of the changes that are its own."""
     hints = typing.get_type_hints(type(part))
-    own = {f.name: f"{section}.{f.name}" for f in dataclasses.fields(part)}
-    updates = {
-        name: _read(key, changes[key], hints[name]) for name, key in own.items() if key in changes
-    }
+    updates = {}
+    for field in dataclasses.fields(part):
+        key, value = f"{section}.{field.name}", getattr(part, field.name)
+        if key in changes:
+            updates[field.name] = _read(key, changes[key], hints[field.name])
+        elif _is_part(value) and any(other.startswith(f"{key}.") for other in changes):
+            updates[field.name] = _changed(key, value, changes)
     return dataclasses.replace(part, **updates)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..losses.adaptive import Adaptivity
+from ..models import Chain, Model
 from ..optim import gauss_newton, gauss_newton_cg
 from ..optim.levenberg_marquardt import Rule
 from ..training.gauss_newton_cg_stage import GaussNewtonCgStage
@@ -17,7 +18,7 @@ from ..training.stages import AdamStage, LbfgsStage, QuasiNewtonStage, Stage
 from .config import TrainConfig
 
 
-def make_stages(train: TrainConfig, model: Any = None) -> list[Stage]:
+def make_stages(train: TrainConfig, model: Model | None = None) -> list[Stage]:
     """The optimisers of ``train.plan()``, each as a stage.
 
     A chain of networks that is trained in turn has these stages for each of them, with an equal
@@ -30,12 +31,12 @@ def make_stages(train: TrainConfig, model: Any = None) -> list[Stage]:
             "train.window_start='continued' goes on with the last stage alone, which with "
             "train.levels='in turn' trains one network of the chain; choose 'warm' or 'new'."
         )
-    parts = getattr(model, "parts", None)
-    if parts is None:
+    if not isinstance(model, Chain):
         raise UserError(
             "train.levels='in turn' is for a model that is a chain of networks, such as "
             "stackedpinn; this one is trained together."
         )
+    parts = model.parts
     shares = [(name, steps // parts) for name, steps in train.plan() if steps >= parts]
     return [
         STAGES[name](train, steps, part) for part in range(1, parts + 1) for name, steps in shares

@@ -12,7 +12,7 @@ from jax import Array
 
 from ..losses.jacobian import linearised
 from ..losses.objective import Objective
-from ..nn.last_layer import nearly_linear
+from ..models.linear_part import linear_mask
 from ..optim import gauss_newton as gn
 from .stages import RoundStage, StageState
 
@@ -22,12 +22,12 @@ class Rows(NamedTuple):
 
     value: gn.Value
     linearise: gn.Linearise
-    nearly_linear: np.ndarray
+    linear: np.ndarray
 
 
 @dataclass(frozen=True)
 class GaussNewtonStage(RoundStage):
-    """Gauss–Newton by QR, for networks that are nearly linear in their parameters.
+    """Gauss–Newton by QR, for models that are linear in their parameters, or nearly so.
 
     Where a step no longer lowers the loss, the next round of points begins; after ``most_rounds`` of
     them it has converged.
@@ -51,9 +51,7 @@ class GaussNewtonStage(RoundStage):
         self, function: Rows, optimiser: gn.GaussNewtonState, unfinished: Callable[[Any], Array]
     ) -> gn.GaussNewtonState:
         def step(state: gn.GaussNewtonState) -> gn.GaussNewtonState:
-            return gn.step(
-                function.linearise, function.value, state, self.rule, function.nearly_linear
-            )
+            return gn.step(function.linearise, function.value, state, self.rule, function.linear)
 
         return jax.lax.while_loop(unfinished, step, optimiser)
 
@@ -73,5 +71,5 @@ class GaussNewtonStage(RoundStage):
         def value(theta: Array) -> Array:
             return objective.value(theta, state.samples, state.context)
 
-        free = nearly_linear(objective.assemble, state.optimiser.theta)
-        return Rows(value, linearise, free)
+        linear = linear_mask(objective.assemble, state.optimiser.theta)
+        return Rows(value, linearise, linear)

@@ -145,12 +145,12 @@ class Trainer:
     def _measured(self, objective: Objective, state: Any) -> tuple[dict[str, Array], ...]:
         """Losses, weights that change, gates, and the estimated error where it decides."""
         theta, samples, context = state.optimiser.theta, state.samples, state.context
-        gates = getattr(self.objective.assemble(theta), "gates", None)
+        diagnostics = self.objective.assemble(theta).diagnostics()
         estimates = {}
         if self.windows.tolerance is not None:
             estimates["window_error"] = window_error(objective, theta, context, self.key)
         losses, columns = objective.report(theta, samples, context)
-        return losses, columns, gates() if gates else {}, estimates
+        return losses, columns, diagnostics, estimates
 
     def _functions(self, index: int) -> dict[str, Function]:
         """What a stage consists of, by name."""

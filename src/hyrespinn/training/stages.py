@@ -16,7 +16,7 @@ from jax import Array
 from ..losses.adaptive import Adaptivity
 from ..losses.context import Context
 from ..losses.objective import Objective, SampleSet
-from ..nn.parameters import trained_shapes
+from ..models.parameters import trained_shapes
 from ..optim import adam, lbfgs, ssbroyden
 from ..optim.line_search import ValueAndGrad
 from ..optim.soap import soap

@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.flatten_util import ravel_pytree
+from jax.typing import DTypeLike
 from jaxtyping import Float
 
+T = TypeVar("T")
 
-class Fixed(eqx.Module):
-    """An array, or a module, that belongs to a model but is not trained, such as RBF centres."""
 
-    array: Any
+class Fixed(eqx.Module, Generic[T]):
+    """An array, or several, that belong to a model but are not trained, such as fixed centres."""
 
-    def __jax_array__(self) -> Array:
+    array: T
+
+    def __jax_array__(self) -> T:
         return self.array
 
 
-def value(leaf: Any) -> Any:
-    """The array or module itself, whether trained or fixed."""
+def value(leaf: T | Fixed[T]) -> T:
+    """The array itself, whether trained or fixed."""
     return freeze(leaf.array) if isinstance(leaf, Fixed) else leaf
 
 
-def _is_fixed(node: Any) -> bool:
+def _is_fixed(node: object) -> bool:
     return isinstance(node, Fixed)
 
 
-def flatten(model: Any) -> tuple[Float[Array, " n"], Callable[[Array], Any]]:
+def flatten(model: T) -> tuple[Float[Array, " n"], Callable[[Array], T]]:
     """The trained parameters as one vector, and the model as a function of such a vector.
 
     >>> theta, assemble = flatten({"w": jnp.ones((2, 2)), "c": Fixed(jnp.zeros(3))})
@@ -44,43 +47,27 @@ def flatten(model: Any) -> tuple[Float[Array, " n"], Callable[[Array], Any]]:
     parameters, rest = eqx.partition(model, trained)
     theta, unravel = ravel_pytree(parameters)
 
-    def assemble(vector: Array) -> Any:
+    def assemble(vector: Array) -> T:
         return eqx.combine(unravel(vector), rest)
 
     return theta, assemble
 
 
-def freeze(model: Any) -> Any:
+def freeze(model: T) -> T:
     """The same values, through which no gradient passes."""
     return jax.tree.map(lambda a: jax.lax.stop_gradient(a) if eqx.is_inexact_array(a) else a, model)
 
 
-def cast(model: Any, dtype: Any) -> Any:
+def cast(model: T, dtype: DTypeLike) -> T:
     """The model with every real array in one precision."""
     return jax.tree.map(lambda a: jnp.asarray(a, dtype) if eqx.is_inexact_array(a) else a, model)
 
 
 def trained_shapes(model: Any) -> list[tuple[int, ...]]:
-    """The shapes of the trained arrays, in the order in which :func:`flatten` joins them."""
-    leaves = jax.tree.leaves(model, is_leaf=_is_fixed)
-    return [
-        leaf.shape
-        for leaf in leaves
-        if not _is_fixed(leaf)
-        and hasattr(leaf, "shape")
-        and jnp.issubdtype(leaf.dtype, jnp.inexact)
-    ]
+    """The shapes of the trained arrays, in the order in which :func:`flatten` joins them.
 
-
-def scaled(part: Any, factor: Any) -> Any:
-    """A part of a network with outputs so many times as large.
-
-    The factor goes into the few arrays in which the output is linear, where ``part.last_layer()``
-    names them, and not over the outputs, which there are for every point and derivative.
+    The leaves may be arrays or what ``jax.eval_shape`` gives for them.
     """
-    if not hasattr(part, "last_layer"):
-        return lambda h: factor * part(h)
-    arrays = part.last_layer()
-    if not arrays:
-        return part
-    return eqx.tree_at(lambda p: p.last_layer(), part, tuple(factor * a for a in arrays))
+    leaves = jax.tree.leaves(model, is_leaf=_is_fixed)
+    arrays = [a for a in leaves if isinstance(a, Array | jax.ShapeDtypeStruct)]
+    return [a.shape for a in arrays if jnp.issubdtype(a.dtype, jnp.inexact)]
