@@ -37,7 +37,7 @@ network. The fourth order comes with growth of what is small, so that early wind
 CENTERS = 1024
 """Kernels of a network that is nearly linear in their coefficients, for an effort of one."""
 EXTERIOR, EXTERIOR_IN_SPACE = 3.0, 2.0
-"""How far centres stand outside of a domain, in spacings of the kernels: beyond it they hardly reach inside. In three
+"""How far centres stand outside of a domain, in spacings: beyond it they hardly reach inside. In three
 dimensions there are many of them, which are missed inside."""
 GAUSS_NEWTON_STEPS = 30
 WEIGHT_PER_ORDER = 100.0

@@ -24,10 +24,15 @@ class Fixed(eqx.Module, Generic[T]):
     def __jax_array__(self) -> T:
         return self.array
 
+    @property
+    def value(self) -> T:
+        """What is fixed; no gradient passes through it."""
+        return freeze(self.array)
+
 
 def value(leaf: T | Fixed[T]) -> T:
     """The array itself, whether trained or fixed."""
-    return freeze(leaf.array) if isinstance(leaf, Fixed) else leaf
+    return leaf.value if isinstance(leaf, Fixed) else leaf
 
 
 def _is_fixed(node: object) -> bool:

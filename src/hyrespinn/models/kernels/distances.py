@@ -154,11 +154,8 @@ def _scaled_squares(h: Series, centers: Array, inverse: Array, direct: int) -> S
 
 def _above_rounding(s: Series, squares: Series, offsets: Array) -> Series:
     """Keep an expanded square above the rounding error of its terms, where a root is noise."""
-    if isinstance(s, Taylor) and isinstance(squares, Taylor):
-        return s.like({**s.parts, s.zero: _floored(s.value, squares.value, offsets)})
-    return _floored(s, squares, offsets)
-
-
-def _floored(s: Array, squares: Array, offsets: Array) -> Array:
-    floor = 4 * jnp.finfo(s.dtype).eps * jax.lax.stop_gradient(squares + offsets)
+    largest = (squares.value if isinstance(squares, Taylor) else squares) + offsets
+    floor = 4 * jnp.finfo(s.dtype).eps * jax.lax.stop_gradient(largest)
+    if isinstance(s, Taylor):
+        return s.like({**s.parts, s.zero: jnp.maximum(s.value, floor)})
     return jnp.maximum(s, floor)

@@ -23,7 +23,7 @@ from ..checks import at_least, positive, refused
 from ..embeddings import Embedding
 from ..inputs import Inputs
 from ..layers import Layer, Series
-from ..parameters import Fixed, value
+from ..parameters import Fixed
 from .distances import Diagonal, Shapes
 from .kernel import Gaussian
 
@@ -138,10 +138,17 @@ class LatticeKernels(Layer):
         if not on_grid and len(h.shape) != 2:
             return _reshaped(self(_reshaped(h, (-1,))), h.shape[:-1])
         weights = self.coefficients.reshape(*self.shape, -1)
-        matrices = [self._factor(a, self._along(h, a, on_grid)) for a in range(dimension)]
+        summed = _on_grid if on_grid else _scattered
+        factors = [self._factor(a, self._along(h, a, on_grid)) for a in range(dimension)]
+
+        def derivative(index: tuple[int, ...]) -> Array:
+            """By the product rule: each factor has derivatives along its own coordinate alone."""
+            matrices = [_along_itself(factors[a], a, n, dimension) for a, n in enumerate(index)]
+            return summed(matrices, weights)
+
         if not isinstance(h, Taylor):
-            return _on_grid(matrices, weights) if on_grid else _scattered(matrices, weights)
-        return self._series(h, matrices, weights, on_grid)
+            return derivative((0,) * dimension)
+        return h.like({index: derivative(index) for index in h.indices})
 
     def _along(self, h: Series, a: int, on_grid: bool) -> Series:
         """The features of one coordinate at its places: ``(n_a, features)``."""
@@ -158,27 +165,18 @@ class LatticeKernels(Layer):
         return Taylor({k: along(part) for k, part in own.items()}, tuple(own))
 
     def _factor(self, a: int, features: Series) -> Series:
-        places, shapes = value(self.factors[a])
+        places, shapes = self.factors[a].value
         factor = Gaussian()(Diagonal().squares(shapes, features, places))
         if a or not self.partition_of_unity:
             return factor
         return factor * reciprocal(factor @ jnp.ones((len(places), 1), places.dtype))
 
-    def _series(
-        self, h: Taylor, matrices: Sequence[Taylor], weights: Array, on_grid: bool
-    ) -> Taylor:
-        """Every derivative by the product rule: each factor has those along its own coordinate."""
-        dimension = len(matrices)
 
-        def factor(a: int, n: int) -> Array:
-            index = tuple(n if b == a else 0 for b in range(dimension))
-            return matrices[a][index]
-
-        def derivative(index: tuple[int, ...]) -> Array:
-            chosen = [factor(a, n) for a, n in enumerate(index)]
-            return _on_grid(chosen, weights) if on_grid else _scattered(chosen, weights)
-
-        return h.like({index: derivative(index) for index in h.indices})
+def _along_itself(factor: Series, a: int, n: int, dimension: int) -> Array:
+    """The ``n``-th derivative of the factor of coordinate ``a`` along it."""
+    if not isinstance(factor, Taylor):
+        return factor
+    return factor[tuple(n if b == a else 0 for b in range(dimension))]
 
 
 def _reshaped(h: Series, leading: tuple[int, ...]) -> Series:
