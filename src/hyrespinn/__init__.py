@@ -12,7 +12,7 @@ from .errors import UserError
 from .experiments.presets import match_parameters
 from .experiments.solve import resume, solve
 from .geometry import Annulus, Box, Disk, Domain, TimeBox
-from .nn import HyResPINNConfig
+from .models import HyResPINN
 from .problems import (
     Boundary,
     Dirichlet,
@@ -38,7 +38,7 @@ __all__ = [
     "Dirichlet",
     "Disk",
     "Domain",
-    "HyResPINNConfig",
+    "HyResPINN",
     "Initial",
     "Interface",
     "MeanValue",

@@ -23,7 +23,7 @@ from .experiments.presets import PRESETS, configure
 from .experiments.solve import resume, solve_configured
 from .files import write_atomically
 from .metrics import split_components
-from .nn import MODELS
+from .models import MODELS
 from .plots import plot_fields
 from .problems.problem import PROBLEMS, Problem, derived_derivatives
 from .references import reference_of

@@ -21,9 +21,9 @@ from .derivatives import closure, coordinates, parse
 from .errors import UserError, unknown
 from .files import load_arrays, save_arrays, write_atomically
 from .metrics import split_components
-from .nn import Inputs, settings_from_json
-from .nn.parameters import cast
-from .nn.window import InWindow
+from .models import Inputs, from_json, to_json
+from .models.parameters import cast
+from .models.window import InWindow
 from .plots import plot_fields
 from .problems.ansatz import build_ansatz
 from .problems.conditions import Periodic, embedded
@@ -260,7 +260,7 @@ class Solution:
         spec = {
             "format": FORMAT,
             "model": self.model_name,
-            "model_config": dataclasses.asdict(self.model_config),
+            "model_config": to_json(self.model_config),
             "precision": self.precision,
             "exact": self.exact,
             "result": dict(self.result),
@@ -290,7 +290,7 @@ class Solution:
                     f"The solution {path} was written by a newer version of hyrespinn (its format is "
                     f"{spec['format']}, this version reads up to {FORMAT}); update the package."
                 )
-            config = settings_from_json(spec["model"], spec["model_config"])
+            config = from_json(spec["model_config"])
             if problem is None:
                 problem = problem_from(spec, members.get("problem.pickle"))
         except (KeyError, TypeError, json.JSONDecodeError) as error:

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import UserError, unknown
-from ..nn import MODELS, HyResPINNConfig
-from ..nn.settings import later_settings
+from ..models import MODELS
 from ..problems.problem import Problem, derived_derivatives
 from .bench_table import Cell
-from .config import RunConfig, TrainConfig, settings
+from .config import RunConfig, settings
 from .loading import load_problem
 from .presets import configure
 from .run_directory import RunDirectory
@@ -177,24 +176,13 @@ def _as_stored(content: Mapping[str, Any]) -> dict[str, Any]:
     return stored
 
 
-LATER = _as_stored(
-    {"model_config": later_settings(HyResPINNConfig), "train": later_settings(TrainConfig)}
-)
-"""The settings that came later, with what their absence meant."""
-
-
 def digest(config: Mapping[str, Any]) -> str:
     """A hash of a configuration, without texts for people, in which a function has an address.
 
-    A setting that came later counts only where it is not what its absence meant. The hash is the
-    same before and after a configuration is written to a file, where tuples become lists.
+    The hash is the same before and after a configuration is written to a file, where tuples become
+    lists.
     """
     content = _as_stored({k: v for k, v in config.items() if k != "problem_values"})
-    for section in ("model_config", "train"):
-        came = LATER[section]
-        content[section] = {
-            k: v for k, v in content[section].items() if k not in came or v != came[k]
-        }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 

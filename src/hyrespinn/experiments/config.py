@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+import types
+import typing
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from ..errors import UserError, unknown
-from ..nn.settings import later
+from ..models import to_json
 from ..problems.problem import Problem
-from ..settings import changed, flat
 from ..solution import problem_spec
 from ..training.windows import WindowStart
-
-T = TypeVar("T")
 
 OPTIMISERS = (
     "adam", "soap", "lbfgs", "bfgs", "ssbfgs", "ssbroyden", "lm", "gauss-newton", "gauss-newton-cg",
@@ -41,13 +40,13 @@ class TrainConfig:
     lm_sketch: int = 1000
     lm_sketch_above: int = 5000
     lm_round_steps: int = 25
-    gn_damping: float = later(1e-12)
-    gn_rounds: int = later(1)
-    gn_round_steps: int = later(20)
-    gn_progress: float = later(0.5)
-    cg_tolerance: float = later(0.03)
-    cg_iterations: int = later(200)
-    cg_target: float = later(1e-18)
+    gn_damping: float = 1e-12
+    gn_rounds: int = 1
+    gn_round_steps: int = 20
+    gn_progress: float = 0.5
+    cg_tolerance: float = 0.03
+    cg_iterations: int = 200
+    cg_target: float = 1e-18
     ssbroyden_steps: int = 6000
     round_steps: int = 200
     round_growth: float = 0.0
@@ -61,7 +60,7 @@ class TrainConfig:
     weight_residual: float = 1.0
     weight_initial: float = 100.0
     weight_boundary: float = 100.0
-    weight_per_order: float = later(1.0)
+    weight_per_order: float = 1.0
     balance: Literal["fixed", "gradient-norm", "ntk"] = "fixed"
     balance_every: int = 1000
     balance_momentum: float = 0.9
@@ -73,9 +72,9 @@ class TrainConfig:
     window_start: WindowStart = "new"
     window_taper: float = 0.0
     window_tolerance: float = 0.0
-    window_growth: float = later(0.0)
-    lattice: tuple[int, ...] = later(())
-    mirror: bool = later(False)
+    window_growth: float = 0.0
+    lattice: tuple[int, ...] = ()
+    mirror: bool = False
     last_layer: Literal["none", "initial", "equation"] = "none"
     levels: Literal["together", "in turn"] = "together"
     exact: bool = True
@@ -171,7 +170,7 @@ class RunConfig:
             **problem_spec(self.problem),
             "problem_values": parameters,
             "model": self.model,
-            "model_config": dataclasses.asdict(self.model_config),
+            "model_config": to_json(self.model_config),
             "train": dataclasses.asdict(self.train),
             "preset": self.preset,
             "seed": self.seed,
@@ -188,17 +187,32 @@ def _is_plain(value: Any) -> bool:
     return True
 
 
-def settings(config: RunConfig) -> dict[str, object]:
+def settings(config: RunConfig) -> dict[str, Any]:
     """Every key that ``--set`` takes, with its present value."""
-    sections = {"problem": config.problem, "model": config.model_config, "train": config.train}
-    return {
-        key: value
-        for section, part in sections.items()
-        for key, value in flat(part, section).items()
-    }
+    found: dict[str, Any] = {}
+    for section, part in _sections(config).items():
+        found |= _keys(section, part)
+    return found
 
 
-def with_settings(config: RunConfig, changes: Mapping[str, object]) -> RunConfig:
+def _keys(section: str, part: Any) -> dict[str, Any]:
+    """The fields of a part, and those of its own parts under their names."""
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(part):
+        key, value = f"{section}.{field.name}", getattr(part, field.name)
+        found |= _keys(key, value) if _is_part(value) else {key: value}
+    return found
+
+
+def _is_part(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and type(value).__module__.startswith("hyrespinn.models")
+
+
+def _sections(config: RunConfig) -> dict[str, Any]:
+    return {"problem": config.problem, "model": config.model_config, "train": config.train}
+
+
+def with_settings(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
     """The configuration with some keys changed; texts are read as the key's type.
 
     Keys are ``problem.…``, ``model.…`` and ``train.…``, as :func:`settings` lists them.
@@ -215,12 +229,91 @@ def with_settings(config: RunConfig, changes: Mapping[str, object]) -> RunConfig
     )
 
 
-def with_parameters(problem: Problem, changes: Mapping[str, object]) -> Problem:
+def with_parameters(problem: Problem, changes: Mapping[str, Any]) -> Problem:
     """The problem with the parameters among these settings."""
     return _changed("problem", problem, changes)
 
 
-def _changed(section: str, part: T, changes: Mapping[str, object]) -> T:
+def _changed(section: str, part: Any, changes: Mapping[str, Any]) -> Any:
     """A part of the configuration with those of the changes that are its own."""
-    known = flat(part, section)
-    return changed(part, {key: value for key, value in changes.items() if key in known}, section)
+    hints = typing.get_type_hints(type(part))
+    updates = {}
+    for field in dataclasses.fields(part):
+        key, value = f"{section}.{field.name}", getattr(part, field.name)
+        if key in changes:
+            updates[field.name] = _read(key, changes[key], hints[field.name])
+        elif _is_part(value) and any(other.startswith(f"{key}.") for other in changes):
+            updates[field.name] = _changed(key, value, changes)
+    return dataclasses.replace(part, **updates)
+
+
+def parse_assignments(texts: Iterable[str]) -> dict[str, str]:
+    """``["train.points=512"]`` as a dict."""
+    result = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise UserError(f"--set takes key=value, not {text!r}.")
+        result[key.strip()] = value.strip()
+    return result
+
+
+def _read(key: str, value: Any, hint: Any) -> Any:
+    origin = typing.get_origin(hint)
+    if origin is Literal:
+        choices = typing.get_args(hint)
+        if value not in choices:
+            raise UserError(f"{key} must be one of {', '.join(map(str, choices))}, not {value!r}.")
+        return value
+    if origin in (typing.Union, types.UnionType):
+        if value is None or (isinstance(value, str) and value.lower() == "none"):
+            return None
+        hint = next(a for a in typing.get_args(hint) if a is not type(None))
+    if hint is bool:
+        words = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
+        if isinstance(value, bool):
+            return value
+        if str(value).lower() in words:
+            return words[str(value).lower()]
+        raise UserError(f"{key} must be true or false, not {value!r}.")
+    if hint in (int, float):
+        return _read_number(key, value, hint)
+    if hint is str:
+        return str(value)
+    if hint == tuple[str, ...]:
+        several = value.split(",") if isinstance(value, str) else value
+        return tuple(str(item).strip() for item in several if str(item).strip())
+    read = _read_list(key, value) if isinstance(value, str) else value
+    if typing.get_origin(hint) is not tuple:
+        return read
+    return _numbers(key, read, typing.get_args(hint)[0])
+
+
+def _numbers(key: str, value: Any, hint: type) -> tuple[Any, ...]:
+    """One number, or several, as a tuple."""
+    several = value if isinstance(value, list | tuple) else [value]
+    return tuple(_read_number(key, number, hint) for number in several)
+
+
+def _read_list(key: str, text: str) -> Any:
+    """A number, a list or a matrix, such as ``[[1, 0.5], [0.5, 2]]``."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise UserError(
+            f"{key} as text must be a number or a list of numbers, such as 2 or [[1, 0], [0, 2]], "
+            f"not {text!r}; anything else is set in Python."
+        ) from None
+
+
+def _read_number(key: str, value: Any, hint: type) -> Any:
+    kind = "a whole number" if hint is int else "a number"
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise UserError(f"{key} must be {kind}, not {value!r}.") from None
+    if number != number or abs(number) == float("inf"):
+        raise UserError(f"{key} must be finite, not {value!r}.")
+    if hint is int and number != int(number):
+        raise UserError(f"{key} must be {kind}, not {value!r}.")
+    return hint(number)

@@ -11,14 +11,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import UserError
-from ..nn import (
-    ExpertPINNConfig,
-    HyResPINNConfig,
+from ..models import (
+    PINN,
+    Deep,
+    ExpertPINN,
+    Fourier,
+    Gates,
+    HyResPINN,
     Inputs,
-    PINNConfig,
-    PirateNetConfig,
-    ResPINNConfig,
-    StackedPINNConfig,
+    Moving,
+    PirateNet,
+    ResPINN,
+    SigmoidGate,
+    StackedPINN,
     match_parameters,
 )
 from .config import TrainConfig
@@ -71,19 +76,22 @@ class Sizes:
 
 # With the two encodings of a modified MLP in the deep branch, one block, 64 neurons and 64 centres
 # have 17,667 parameters: the count that the paper prints.
-HYRES = HyResPINNConfig(
-    width=64, depth=3, centers=64, dnn="modified", lambda_g=1e-4, width_quantile=0.5, tau=0.1
+HYRES = HyResPINN(
+    width=64,
+    kernels=Moving(count=64, quantile=0.5),
+    deep=Deep(depth=3, gated=True),
+    gates=Gates(SigmoidGate(tau=0.1), penalty=1e-4),
 )
 PENALTY = 1e-4  # of a StackedPINN's α⁴, as for the gates of a HyResPINN
 
 SMALL = Sizes(
     {
         "hyrespinn": HYRES,
-        "pinn": PINNConfig(width=64, depth=5),
-        "respinn": ResPINNConfig(width=64, depth=5),
-        "expertpinn": ExpertPINNConfig(width=58, depth=3),
-        "stackedpinn": StackedPINNConfig(width=52, depth=3, levels=2, lambda_alpha=PENALTY),
-        "piratenet": PirateNetConfig(width=58, blocks=1),
+        "pinn": PINN(width=64, depth=5),
+        "respinn": ResPINN(width=64, depth=5),
+        "expertpinn": ExpertPINN(width=58, depth=3),
+        "stackedpinn": StackedPINN(width=52, depth=3, levels=2, penalty=PENALTY),
+        "piratenet": PirateNet(width=58, blocks=1),
     },
     {"hyrespinn": 17_667, "pinn": 17_025, "respinn": 17_157, "expertpinn": 17_793,
      "stackedpinn": 17_359, "piratenet": 17_926},
@@ -94,11 +102,11 @@ SMALL = Sizes(
 RING = Sizes(
     {
         "hyrespinn": replace(HYRES, blocks=3),
-        "pinn": PINNConfig(width=32, depth=15),
-        "respinn": ResPINNConfig(width=32, depth=13),
-        "expertpinn": ExpertPINNConfig(width=36, depth=9),
-        "stackedpinn": StackedPINNConfig(width=40, depth=3, levels=2, lambda_alpha=PENALTY),
-        "piratenet": PirateNetConfig(width=36, blocks=3),
+        "pinn": PINN(width=32, depth=15),
+        "respinn": ResPINN(width=32, depth=13),
+        "expertpinn": ExpertPINN(width=36, depth=9),
+        "stackedpinn": StackedPINN(width=40, depth=3, levels=2, penalty=PENALTY),
+        "piratenet": PirateNet(width=36, blocks=3),
     },
     {"hyrespinn": 14_248, "pinn": 14_913, "respinn": 12_737, "expertpinn": 15_298,
      "stackedpinn": 13_642, "piratenet": 15_302},
@@ -110,14 +118,14 @@ THICK_RING = Sizes(
 )  # fmt: skip
 LARGE = Sizes(
     {
-        "hyrespinn": replace(HYRES, blocks=3, fourier=None),
-        "pinn": PINNConfig(width=256, depth=11, fourier=None),
-        "respinn": ResPINNConfig(width=256, depth=12, fourier=None),
-        "expertpinn": ExpertPINNConfig(width=256, depth=9),
-        "stackedpinn": StackedPINNConfig(
-            width=256, depth=4, levels=2, fourier=None, lambda_alpha=PENALTY
+        "hyrespinn": replace(HYRES, blocks=3, deep=Deep(depth=3, gated=True, fourier=Fourier())),
+        "pinn": PINN(width=256, depth=11, fourier=Fourier()),
+        "respinn": ResPINN(width=256, depth=12, fourier=Fourier()),
+        "expertpinn": ExpertPINN(width=256, depth=9),
+        "stackedpinn": StackedPINN(
+            width=256, depth=4, levels=2, fourier=Fourier(), penalty=PENALTY
         ),
-        "piratenet": PirateNetConfig(width=256, blocks=3),
+        "piratenet": PirateNet(width=256, blocks=3),
     },
     {"hyrespinn": 759_686, "pinn": 724_353, "respinn": 790_145, "expertpinn": 727_170,
      "stackedpinn": 793_738, "piratenet": 727_171},
@@ -149,12 +157,22 @@ def paper_model(problem: str, model: str, inputs: Inputs) -> Any:
             f"The paper has no {model}; the paper preset knows {', '.join(sizes.settings)}. Use "
             "another preset, or add its sizes to experiments/paper.py."
         )
-    settings = replace(
-        sizes.settings[model],
-        fourier_scale=FOURIER_SCALE.get(problem, 1.0),
-        factor_mean=FACTOR_MEAN.get(problem, 1.0),
+    settings = _with_scales(
+        sizes.settings[model], FOURIER_SCALE.get(problem, 1.0), FACTOR_MEAN.get(problem, 1.0)
     )
     return match_parameters(settings, sizes.counts[model], inputs)
+
+
+def _with_scales(settings: Any, scale: float, mean: float) -> Any:
+    """With these scales of the Fourier features and of the factorised weights, where there are any."""
+    if isinstance(settings, HyResPINN):
+        return replace(settings, deep=_with_scales(settings.deep, scale, mean))
+    parts = {}
+    if settings.fourier:
+        parts["fourier"] = replace(settings.fourier, scale=scale)
+    if settings.factorisation:
+        parts["factorisation"] = replace(settings.factorisation, mean=mean)
+    return replace(settings, **parts)
 
 
 def paper_training(problem: str, model: str) -> TrainConfig:

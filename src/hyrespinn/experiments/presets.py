@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from .. import nn
+from .. import models
 from ..errors import UserError, unknown
-from ..nn import HyResPINNConfig, Inputs, model_named
+from ..models import Deep, Fourier, HyResPINN, Inputs, Moving, Scattered, model_named
 from ..problems.problem import Problem, anatomy
 from ..solution import inputs_of
 from .config import RunConfig, TrainConfig, with_parameters, with_settings
@@ -18,7 +18,10 @@ from .shapes import shape_of
 
 Settings = tuple[Any, TrainConfig]
 
-FAST_MODEL = HyResPINNConfig(depth=2, centers=12, fourier=24, fourier_scale=2.0)
+FAST_MODEL = HyResPINN(kernels=Moving(count=12), deep=Deep(fourier=Fourier(features=24, scale=2.0)))
+SMOKE_MODEL = HyResPINN(
+    width=16, kernels=Moving(count=16), deep=Deep(fourier=Fourier(features=16, scale=2.0))
+)
 FAST_TRAIN = TrainConfig(
     ssbroyden_steps=13_000, round_growth=0.05, weight_initial=10.0, relative_target=1e-13
 )
@@ -53,7 +56,7 @@ def paper(problem: Problem, model: str, precision: str) -> Settings:
 def smoke(problem: Problem, model: str, precision: str) -> Settings:
     """Everything once, in seconds: to see that a problem runs, not to solve it."""
     return (
-        _sized(problem, model, replace(FAST_MODEL, width=16, centers=16, fourier=16)),
+        _sized(problem, model, SMOKE_MODEL),
         replace(FAST_TRAIN, adam_steps=300, ssbroyden_steps=150, round_steps=75, points=1024),
     )
 
@@ -68,8 +71,9 @@ def _fitted(
     if on_lattice(traits) and precision != "float64":
         # What nearly dependent kernels make together is lost in single precision.
         return _shaped(problem, model), train
-    fitted = fitted_model(FAST_MODEL, traits, len(problem.fields), effort)
-    return fitted, fitted_training(train, traits, fitted.centers, effort)
+    fitted = fitted_model(FAST_MODEL, traits, effort)
+    count = fitted.kernels.count if isinstance(fitted.kernels, Scattered) else 0
+    return fitted, fitted_training(train, traits, count, effort)
 
 
 def _inputs(problem: Problem) -> Inputs:
@@ -85,12 +89,12 @@ def _shaped(problem: Problem, model: str) -> Any:
     return _matched(problem, replace(base, **shape), FAST_MODEL)
 
 
-def _sized(problem: Problem, model: str, base: HyResPINNConfig) -> Any:
+def _sized(problem: Problem, model: str, base: HyResPINN) -> Any:
     """The HyResPINN of a preset, or another model with as many parameters."""
     return base if model == "hyrespinn" else _matched(problem, model_named(model)(), base)
 
 
-def _matched(problem: Problem, settings: Any, base: HyResPINNConfig) -> Any:
+def _matched(problem: Problem, settings: Any, base: HyResPINN) -> Any:
     """The settings with as many parameters as the HyResPINN.
 
     A model of one's own that does not say how many it has keeps its own size.
@@ -107,11 +111,11 @@ def match_parameters(settings: Any, target: int, problem: Problem) -> Any:
     setting is tuned too (see ``docs/models.md``).
 
     >>> import hyrespinn as hp
-    >>> from hyrespinn.nn import PINNConfig
-    >>> hp.match_parameters(PINNConfig(depth=5), 17_000, hp.problems.AllenCahnDirichlet()).width
+    >>> from hyrespinn.models import PINN
+    >>> hp.match_parameters(PINN(depth=5), 17_000, hp.problems.AllenCahnDirichlet()).width
     64
     """
-    return nn.match_parameters(settings, target, _inputs(problem))
+    return models.match_parameters(settings, target, _inputs(problem))
 
 
 PRESETS: dict[str, Callable[[Problem, str, str], Settings]] = {

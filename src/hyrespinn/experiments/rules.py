@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 from ..geometry import Box
-from ..nn import HyResPINNConfig
+from ..models import HyResPINN, KernelExpansion, Lattice, Scattered
 from ..problems.conditions import Initial, Periodic, embedded
 from ..problems.continuation import goes_on_smoothly
 from ..problems.mirror import mirrored
@@ -36,13 +36,9 @@ network. The fourth order comes with growth of what is small, so that early wind
 """
 CENTERS = 1024
 """Kernels of a network that is nearly linear in their coefficients, for an effort of one."""
-GAIN = 2000.0
-"""How many times smaller what enters the tanh is than the fields. Kernels must make ``atanh`` of what is
-wanted, and with it waves three times as short, of the size of the square of what enters: few
-scattered kernels cannot make them, so that they must not matter."""
-RIM, RIM_IN_SPACE = 3.0, 2.0
-"""The rim around a domain, in spacings of the kernels: beyond it they hardly reach inside. In three
-dimensions it has many of them, which are missed inside."""
+EXTERIOR, EXTERIOR_IN_SPACE = 3.0, 2.0
+"""How far centres stand outside of a domain, in spacings: beyond it they hardly reach inside. In three
+dimensions there are many of them, which are missed inside."""
 GAUSS_NEWTON_STEPS = 30
 WEIGHT_PER_ORDER = 100.0
 """How many times as much a condition on the boundary counts for every order that it is below the
@@ -183,54 +179,27 @@ def nearly_linear(traits: Traits) -> bool:
     return not traits.time or march_of(traits) is not None
 
 
-def fitted_model(
-    model: HyResPINNConfig, traits: Traits, fields: int, effort: float
-) -> HyResPINNConfig:
+def fitted_model(model: HyResPINN, traits: Traits, effort: float) -> HyResPINN | KernelExpansion:
     """With time, and at most the second order in space, the solution may have fronts: compact kernels
     that move and change their widths, the default.
 
-    Otherwise many kernels stay where they are, one feature a field is made of them, and the head's
-    gain makes the network nearly linear in their coefficients. Kernels are Gaussians that overlap
-    widely, along time flat over all of a window. Where space is periodic they stand on a lattice, and
-    there are many more of them; along a line their factors along time add up to one. (In a plane that
+    Otherwise many kernels stay where they are. They are Gaussians that overlap widely, along time
+    flat over all of a window. Where space is periodic they stand on a lattice, and there are many
+    more of them; along a line their factors along time are a partition of unity. (In a plane that
     has not been measured: the error of space is far larger there.)
     """
     if on_lattice(traits):
-        return replace(
-            _linear(model, fields),
-            lattice=lattice_of(traits, effort),
-            overlap=1.3,
-            time_width=1.6,
-            adds_up=traits.dimension == 2,
-        )
+        unity = traits.dimension == 2
+        return KernelExpansion(Lattice(lattice_of(traits, effort), partition_of_unity=unity))
     if not nearly_linear(traits):
         return model
     march = march_of(traits)
     factor = (march.centers if march else 1.0) * (2.0 if traits.dimension > 2 else 1.0)
-    scattered = replace(
-        _linear(model, fields),
-        centers=round(factor * effort ** (traits.dimension - 1) * CENTERS),
-        gain=GAIN,
-    )
+    count = round(factor * effort ** (traits.dimension - 1) * CENTERS)
     if march:
-        return replace(scattered, overlap=2.1, time_width=4.0)
-    return replace(scattered, overlap=2.7, rim=RIM if traits.dimension < 3 else RIM_IN_SPACE)
-
-
-def _linear(model: HyResPINNConfig, fields: int) -> HyResPINNConfig:
-    """A network that is nearly linear in the coefficients of kernels that stay where they are."""
-    return replace(
-        model,
-        width=fields,
-        depth=1,
-        deep=8,
-        fourier=0,
-        kernel="gaussian",
-        train_centers=False,
-        train_shapes=False,
-        gain=60.0,
-        phi_beta=0.5,
-    )
+        return KernelExpansion(Scattered(count, overlap=2.1, time_width=4.0, exterior=0.0))
+    exterior = EXTERIOR if traits.dimension < 3 else EXTERIOR_IN_SPACE
+    return KernelExpansion(Scattered(count, overlap=2.7, exterior=exterior))
 
 
 def fitted_training(train: TrainConfig, traits: Traits, centers: int, effort: float) -> TrainConfig:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import UserError
 from ..files import write_atomically, write_json, write_text
-from ..nn import settings_from_json
+from ..models import from_json
 from ..problems.problem import Problem
 from ..solution import pickle_problem, problem_from
 from ..training.checkpoint import load_meta, load_state, save_state
@@ -75,7 +75,7 @@ class RunDirectory:
             config = RunConfig(
                 problem=problem,
                 model=content["model"],
-                model_config=settings_from_json(content["model"], content["model_config"]),
+                model_config=from_json(content["model_config"]),
                 train=TrainConfig.from_json(content["train"]),
                 preset=content["preset"],
                 seed=content["seed"],

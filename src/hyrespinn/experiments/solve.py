@@ -26,7 +26,9 @@ from ..losses.objective import Objective
 from ..losses.relative_residual import relative_residual
 from ..losses.terms import Counts, Weights
 from ..metrics import efficiencies, split_components
-from ..nn.parameters import cast, flatten
+from ..models import KernelExpansion
+from ..models import Lattice as KernelLattice
+from ..models.parameters import cast, flatten
 from ..plots import plot_fields, plot_history
 from ..problems.mirror import mirrored
 from ..problems.problem import Problem, anatomy
@@ -301,10 +303,11 @@ class Session:
         train = self.config.train
         if not train.lattice:
             return None
-        if not getattr(self.config.model_config, "lattice", ()):
+        model = self.config.model_config
+        if not (isinstance(model, KernelExpansion) and isinstance(model.kernels, KernelLattice)):
             raise UserError(
-                "Points on a lattice are for kernels on one: set model.lattice, and train.lattice to "
-                "fit it, or leave both."
+                "Points on a lattice are for kernels on one: take a KernelExpansion on a Lattice, and "
+                "train.lattice to fit it."
             )
         for name in ("causal_chunks", "window_tolerance"):
             if getattr(train, name):

@@ -47,10 +47,10 @@ def weighted_rows(
 
 def _penalty_rows(objective: Objective, theta: Array) -> Array:
     """The root of the model's penalty, or nothing; its slope is taken as 0 where it is 0."""
-    penalty = getattr(objective.assemble(theta), "penalty", None)
+    penalty = objective.assemble(theta).penalty()
     if penalty is None:
         return jnp.zeros(0, theta.dtype)
-    value = jnp.asarray(penalty(), theta.dtype)
+    value = jnp.asarray(penalty, theta.dtype)
     positive = value > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, value, 1)), 0)[None]
 

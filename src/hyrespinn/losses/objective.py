@@ -15,7 +15,8 @@ from jaxtyping import Float
 from ..derivatives import MultiIndex
 from ..geometry.lattice import Lattice
 from ..geometry.sampling import PoissonDisk
-from ..nn.window import InWindow
+from ..models.model import Chain, Model
+from ..models.window import InWindow
 from ..problems.ansatz import build_ansatz
 from ..problems.conditions import Initial, Periodic, embedded
 from ..problems.problem import Anatomy, Problem, field_of
@@ -42,7 +43,7 @@ class Objective:
         self,
         problem: Problem,
         anatomy: Anatomy,
-        assemble: Callable[[Array], Any],
+        assemble: Callable[[Array], Model],
         *,
         counts: Counts,
         batch: int | None = None,
@@ -91,13 +92,7 @@ class Objective:
     def upto(self, part: int) -> Objective:
         """The objective of the first ``part`` networks of a model that is trained in turn."""
         other = copy(self)
-        other.assemble = lambda theta: self.assemble(theta).upto(part)
-        return other
-
-    def of_local_part(self) -> Objective:
-        """The objective of the kernels of a network by themselves."""
-        other = copy(self)
-        other.assemble = lambda theta: self.assemble(theta).local_part()
+        other.assemble = lambda theta: _chain(self.assemble(theta)).upto(part)
         return other
 
     def context(self, window: Window | None = None) -> Context:
@@ -244,10 +239,10 @@ class Objective:
     ) -> dict[str, Array]:
         parts = {name: jnp.mean(vector**2) for name, vector in vectors.items()}
         total = self._weighted(self.counted(vectors, context), context)
-        penalty = getattr(self.assemble(theta), "penalty", None)
+        penalty = self.assemble(theta).penalty()
         if penalty is not None:
-            parts["penalty"] = penalty()
-            total = total + parts["penalty"]
+            parts["penalty"] = penalty
+            total = total + penalty
         return {"total": total, **parts}
 
     def value(
@@ -351,3 +346,9 @@ class Objective:
             chosen = by.choose(jax.random.fold_in(third, place), size, count)
             samples[term.name] = Samples(drawn.points[chosen])
         return self._prepared(samples, context)
+
+
+def _chain(model: Model) -> Chain:
+    if not isinstance(model, Chain):
+        raise TypeError(f"{type(model).__name__} is no chain of networks that is trained in turn")
+    return model

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,25 +11,27 @@ from jax import Array
 from ..derivatives import activation
 from .features import Features
 from .inputs import Inputs
-from .layered import LayeredSettings
+from .keys import apart
+from .layers import Layer, Series
 from .mlp import layer_sizes
-from .settings import apart
+from .model import Model
+from .pinn import PINN
 
 
-class ResPINN(eqx.Module):
+class ResPINNNetwork(Model):
     """``h ← h + σ(W h + b)`` in every hidden layer after the first.
 
     ``last`` is empty, or a last hidden layer of another width, which has no skip.
     """
 
     features: Features
-    first: Any
-    blocks: list[Any]
-    last: list[Any]
-    head: Any
+    first: Layer
+    blocks: list[Layer]
+    last: list[Layer]
+    head: Layer
     activation: str = eqx.field(static=True)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Series) -> Series:
         act = activation(self.activation)
         h = act(self.first(self.features(x)))
         for block in self.blocks:
@@ -39,19 +40,18 @@ class ResPINN(eqx.Module):
             h = act(layer(h))
         return self.head(h)
 
-    def last_layer(self) -> tuple[Any, ...]:
-        """The arrays in which the output is affine."""
-        return self.head.affine()
+    def linear_leaves(self) -> tuple[Array, ...]:
+        return self.head.linear_leaves()
 
 
 @dataclass(frozen=True)
-class ResPINNConfig(LayeredSettings):
-    """The settings of a ResPINN; ``depth`` counts the hidden layers, as in a PINN.
+class ResPINN(PINN):
+    """A multilayer perceptron with identity skips; its fields, and its size, are those of a PINN.
 
     With a ``last_width`` the last hidden layer has that width, and no skip.
     """
 
-    def build(self, inputs: Inputs, key: Array) -> ResPINN:
+    def build(self, inputs: Inputs, key: Array) -> Model:
         self.check()
         sizes = layer_sizes(
             self.seen(inputs), inputs.outputs, self.width, self.depth, self.last_width
@@ -61,4 +61,4 @@ class ResPINNConfig(LayeredSettings):
         first, *blocks, head = [self.layer(*size, k) for size, k in zip(sizes, keys, strict=True)]
         last = [blocks.pop()] if self.last_width and blocks else []
         features = self.see(inputs, apart(key))
-        return ResPINN(features, first, blocks, last, head, self.activation)
+        return ResPINNNetwork(features, first, blocks, last, head, self.activation)

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from ..derivatives import column, concatenate, cos, sin
+from .layers import Series
 
 
 class Embedding(eqx.Module):
     """Coordinates scaled to [−1, 1]; a periodic one becomes ``cos kx, sin kx`` for ``k = 1…harmonics``.
 
     Every function of the embedding is then exactly periodic, with all its derivatives.
+
+    Args:
+        bounds: The lower and upper end of every coordinate.
+        periodic: Which coordinates are periodic; none by default.
+        harmonics: The number of waves along a periodic coordinate.
     """
 
     lower: tuple[float, ...] = eqx.field(static=True)
@@ -37,6 +43,7 @@ class Embedding(eqx.Module):
 
     @property
     def size(self) -> int:
+        """The number of features."""
         return sum(2 * self.harmonics if p else 1 for p in self.periodic)
 
     def columns(self) -> tuple[tuple[int, int], ...]:
@@ -63,13 +70,13 @@ class Embedding(eqx.Module):
         """The lengths of the scaled coordinates: of a periodic one, the whole angle."""
         return np.asarray([2 * np.pi if p else 2.0 for p in self.periodic])
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Series) -> Series:
         lower = jnp.asarray(self.lower, x.dtype)
         scale = 2 / (jnp.asarray(self.upper, x.dtype) - lower)
         scaled = (x - lower) * scale - 1
         if not any(self.periodic):
             return scaled
-        features: list[Any] = []
+        features: list[Series] = []
         for i, is_periodic in enumerate(self.periodic):
             one = column(scaled, i)
             if not is_periodic:
@@ -79,3 +86,7 @@ class Embedding(eqx.Module):
                 angle = one * (np.pi * k)
                 features += [cos(angle), sin(angle)]
         return concatenate(features)
+
+    def places(self, points: np.ndarray) -> Array:
+        """The features of points ``(n, d)``, as an array."""
+        return jnp.asarray(self(jnp.asarray(points)))

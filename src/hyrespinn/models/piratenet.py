@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,19 +11,23 @@ import jax.numpy as jnp
 from jax import Array
 
 from ..derivatives import activation
-from .dense import Dense, dense_count
-from .features import Features
+from .checks import at_least
+from .dense import Dense, Factorisation, dense_count
+from .features import Features, Frequencies
 from .inputs import Inputs
-from .settings import Knob, Settings, apart, at_least, check_shared
+from .keys import apart
+from .layers import Function, Layer, Series
+from .model import Model
+from .spec import Knob, Layered
 
 
 class PirateBlock(eqx.Module):
     """Three layers, the first two mixed between ``U`` and ``V``, and a skip ``α h + (1−α) x``."""
 
-    layers: list[Any]
+    layers: list[Layer]
     alpha: Array
 
-    def __call__(self, x: Any, u: Any, v: Any, act: Any) -> Any:
+    def __call__(self, x: Series, u: Series, v: Series, act: Function) -> Series:
         h = x
         for layer in self.layers[:2]:
             h = v + act(layer(h)) * (u - v)
@@ -32,21 +35,21 @@ class PirateBlock(eqx.Module):
         return self.alpha * h + (1 - self.alpha) * x
 
 
-class PirateNet(eqx.Module):
+class PirateNetNetwork(Model):
     """Linear in its Fourier features at the start, where every α is zero.
 
     ``last`` is empty, or one more linear layer before the output.
     """
 
     features: Features
-    first: Any
-    second: Any
+    first: Layer
+    second: Layer
     blocks: list[PirateBlock]
     last: list[Dense]
     head: Dense
     activation: str = eqx.field(static=True)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Series) -> Series:
         act = activation(self.activation)
         h = self.features(x)
         u, v = act(self.first(h)), act(self.second(h))
@@ -56,37 +59,44 @@ class PirateNet(eqx.Module):
             h = layer(h)
         return self.head(h)
 
-    def gates(self) -> dict[str, Array]:
+    def diagnostics(self) -> dict[str, Array]:
         """The strength of each block, a number that nothing keeps between 0 and 1."""
         return {f"alpha_{i}": block.alpha for i, block in enumerate(self.blocks, start=1)}
 
-    def last_layer(self) -> tuple[Any, ...]:
-        """The arrays in which the output is affine; of two linear layers the wider one."""
-        return (self.last[0] if self.last else self.head).affine()
+    def linear_leaves(self) -> tuple[Array, ...]:
+        """Of two linear layers at the end those of the wider one."""
+        return (self.last[0] if self.last else self.head).linear_leaves()
 
 
 @dataclass(frozen=True)
-class PirateNetConfig(Settings):
-    """The settings of a PirateNet; its width is also the number of Fourier features.
+class PirateNet(Layered):
+    """Residual blocks that begin as identities.
 
-    A ``last_width`` adds a linear layer of that width before the output. It has no activation, so
-    that the network starts linear in its features all the same.
+    Args:
+        width: The number of neurons in a layer and of Fourier features: the first skip carries the
+            features themselves.
+        activation: The function of the hidden layers.
+        harmonics: The number of waves that stand for a periodic coordinate.
+        fourier: The frequencies of the Fourier features.
+        factorisation: Random weight factorisation of its layers.
+        blocks: The number of residual blocks, of three layers each.
+        last_width: Adds a linear layer of that width before the output, 0 for none. It has no
+            activation, so that the network starts linear in its features all the same.
+        alpha: The strength of a block at the start.
     """
 
+    fourier: Frequencies = Frequencies()
+    factorisation: Factorisation | None = Factorisation()
     blocks: int = 1
     last_width: int = 0
-    factorised: bool = True
     alpha: float = 0.0
 
-    @property
-    def fourier(self) -> None:
-        """As many as the width, for the first skip carries the features themselves."""
-
     def check(self) -> None:
-        check_shared(self, "blocks")
-        at_least(self, 0, "last_width")
+        super().check()
+        at_least(self, 1, blocks=self.blocks)
+        at_least(self, 0, last_width=self.last_width)
 
-    def build(self, inputs: Inputs, key: Array) -> PirateNet:
+    def build(self, inputs: Inputs, key: Array) -> Model:
         self.check()
         features_key, u_key, v_key, head_key, *keys = jax.random.split(key, 4 + self.blocks)
         square = partial(self.layer, self.width, self.width)
@@ -96,7 +106,7 @@ class PirateNetConfig(Settings):
             return PirateBlock(layers, jnp.asarray(self.alpha, float))
 
         narrow = self.last_width
-        return PirateNet(
+        return PirateNetNetwork(
             self.see(inputs, features_key),
             square(u_key),
             square(v_key),
@@ -112,7 +122,8 @@ class PirateNetConfig(Settings):
         last = dense_count(self.width, self.last_width) if self.last_width else 0
         head = dense_count(self.last_width or self.width, inputs.outputs)
         blocks = self.blocks * (3 * square + 1)
-        return self.fourier_count(inputs) + 2 * square + blocks + last + head
+        return self.frequencies(inputs) + 2 * square + blocks + last + head
 
     def knob(self, inputs: Inputs) -> Knob:
-        return Knob("last_width", self.last_width, inputs.outputs)
+        """The width of the last linear layer."""
+        return Knob(self.last_width, lambda w: replace(self, last_width=w), inputs.outputs)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
+
+from .layers import Function, Series
 
 
 class InWindow(eqx.Module):
@@ -16,12 +16,12 @@ class InWindow(eqx.Module):
     so that code compiled for one stretch serves all of them.
     """
 
-    network: Any
+    network: Function
     start: Array
     length: Array
     time: tuple[float, float] = eqx.field(static=True)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Series) -> Series:
         begin, end = self.time
         size = x.shape[-1]
         ratio = ((end - begin) / self.length).astype(x.dtype)

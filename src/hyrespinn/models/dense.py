@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
+
+from .checks import at_least
+from .layers import Layer, Series
 
 
 def glorot(key: Array, inputs: int, outputs: int) -> Array:
@@ -15,7 +20,7 @@ def glorot(key: Array, inputs: int, outputs: int) -> Array:
     return jax.nn.initializers.glorot_normal()(key, (inputs, outputs), float)
 
 
-class Dense(eqx.Module):
+class Dense(Layer):
     """``h W + b``."""
 
     weight: Array
@@ -25,26 +30,22 @@ class Dense(eqx.Module):
         self.weight = glorot(key, inputs, outputs)
         self.bias = jnp.zeros(outputs)
 
-    def __call__(self, h: Any) -> Any:
+    def __call__(self, h: Series) -> Series:
         return h @ self.weight + self.bias
 
-    def affine(self) -> tuple[Any, Any]:
-        """The arrays in which the layer is affine (or what stands for them in ``eqx.tree_at``)."""
+    def linear_leaves(self) -> tuple[Array, ...]:
         return self.weight, self.bias
-
-    def last_layer(self) -> tuple[Any, ...]:
-        return self.affine()
 
 
 def composed(first: Dense, second: Dense) -> Dense:
     """``second(first(h))`` as one layer."""
     weight = first.weight @ second.weight
     bias = first.bias @ second.weight + second.bias
-    return eqx.tree_at(lambda d: d.affine(), second, (weight, bias))
+    return eqx.tree_at(lambda d: d.linear_leaves(), second, (weight, bias))
 
 
-class FactorisedDense(eqx.Module):
-    """Random weight factorisation: ``W = V · diag(exp s)``, a scale for each neuron.
+class FactorisedDense(Layer):
+    """A layer with random weight factorisation, ``W = V · diag(exp s)``: a scale for each neuron.
 
     Starts as the Glorot weight, whatever the scales drawn.
     """
@@ -62,12 +63,43 @@ class FactorisedDense(eqx.Module):
         self.direction = weight / jnp.exp(self.log_scale)
         self.bias = jnp.zeros(outputs)
 
-    def __call__(self, h: Any) -> Any:
+    def __call__(self, h: Series) -> Series:
         return h @ (self.direction * jnp.exp(self.log_scale)) + self.bias
 
-    def affine(self) -> tuple[Any, Any]:
-        """The arrays in which the layer is affine; its scales are none of them."""
+    def linear_leaves(self) -> tuple[Array, ...]:
+        """The scales are none of them."""
         return self.direction, self.bias
+
+
+MakeLayer: TypeAlias = Callable[[int, int, Array], Layer]
+"""From the numbers of inputs and outputs and a key to a layer."""
+
+
+@dataclass(frozen=True)
+class Factorisation:
+    """Random weight factorisation (Wang, Wang, Seidman and Perdikaris).
+
+    Every weight is ``V · diag(exp s)``, and both factors are trained.
+
+    Args:
+        mean: Of the normal distribution that the logarithmic scales ``s`` are drawn from.
+        deviation: Its standard deviation.
+    """
+
+    mean: float = 1.0
+    deviation: float = 0.1
+
+    def __post_init__(self) -> None:
+        at_least(self, 0, deviation=self.deviation)
+
+    def layer(self, inputs: int, outputs: int, key: Array) -> FactorisedDense:
+        """A layer whose scales are drawn."""
+        return FactorisedDense(inputs, outputs, key, self.mean, self.deviation)
+
+
+def layer_maker(factorisation: Factorisation | None) -> MakeLayer:
+    """How the layers of a network are made."""
+    return Dense if factorisation is None else factorisation.layer
 
 
 def dense_count(inputs: int, outputs: int, factorised: bool = False) -> int:

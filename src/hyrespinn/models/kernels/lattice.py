@@ -1,4 +1,4 @@
-"""The local branch with its centres on a lattice: a Gaussian is a product of one factor a coordinate.
+"""Kernels with their centres on a lattice: a Gaussian is a product of one factor a coordinate.
 
 The sum over all kernels is then a chain of small matrix products, one for each coordinate, and on
 points that form a grid themselves it costs next to nothing: ten thousand kernels in place of
@@ -7,8 +7,10 @@ hundreds, at the same price.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import equinox as eqx
 import jax
@@ -16,52 +18,107 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ..derivatives import Taylor, reciprocal
-from .distances import DISTANCES
-from .embeddings import Embedding
-from .kernels import KERNELS
-from .parameters import Fixed, value
+from ...derivatives import Taylor, reciprocal
+from ..checks import at_least, positive, refused
+from ..embeddings import Embedding
+from ..inputs import Inputs
+from ..layers import Layer, Series
+from ..parameters import Fixed
+from .distances import Diagonal, Shapes
+from .kernel import Gaussian
 
 CHUNK = 4096
 """Scattered points are summed over so many at a time: the partial sums stay in the cache."""
 
+Factor: TypeAlias = tuple[Array, Shapes]
+"""The places ``(n, features)`` and shapes of the kernels along one coordinate."""
 
-class LatticeRBF(eqx.Module):
-    """``F_R(h) = Σ_ij… w_ij… Π_a ψ(r_a(h_a, c_a))`` with one Gaussian factor for each coordinate.
 
-    ``factors`` hold the places ``(n_a, features)`` and widths of the kernels along each coordinate,
-    in embedded features; the coefficients are ``(n_1·…·n_d, outputs)``, the last coordinate fastest.
-    Nothing but the coefficients is trained. Where ``adds_up``, the factors along the first coordinate
-    are divided by their sum, so that a constant along it is made exactly. Features must be those of an
-    :class:`~hyrespinn.nn.embeddings.Embedding`, each of which depends on one coordinate alone.
+@dataclass(frozen=True)
+class Lattice:
+    """Gaussians at all places of a lattice in a box; nothing but coefficients is trained.
+
+    Args:
+        counts: The number of kernels along each coordinate, time first.
+        overlap: The width of a kernel along a coordinate, in spacings along it.
+        time_width: The width along time, in half durations (0: ``overlap`` spacings).
+        partition_of_unity: The factors along the first coordinate, which is time where there is
+            time, are divided by their sum, so that a few kernels make a constant exactly.
+    """
+
+    counts: tuple[int, ...] = (8, 64)
+    overlap: float = 1.3
+    time_width: float = 1.6
+    partition_of_unity: bool = False
+
+    def __post_init__(self) -> None:
+        whole = all(isinstance(n, int) and n > 0 for n in self.counts)
+        if not self.counts or not whole:
+            raise refused(
+                self,
+                "counts is a whole number of kernels for each coordinate, such as (6, 256), not "
+                f"{self.counts}.",
+            )
+        positive(self, overlap=self.overlap)
+        at_least(self, 0, time_width=self.time_width)
+
+    @property
+    def number(self) -> int:
+        """The number of kernels."""
+        return math.prod(self.counts)
+
+    def layer(
+        self, embedding: Embedding, inputs: Inputs, rng: np.random.Generator
+    ) -> LatticeKernels:
+        """The kernels, with coefficients of zero for each field; nothing is random."""
+        if len(self.counts) != len(inputs.bounds):
+            raise refused(
+                self,
+                f"counts has {len(self.counts)} numbers, and the problem {len(inputs.bounds)} "
+                "coordinates, time among them; give one for each.",
+            )
+        axes = lattice_axes(inputs.bounds, inputs.periodic, self.counts, inputs.has_time)
+        along = (self.overlap * embedding.extents() / np.asarray(self.counts)).tolist()
+        if inputs.has_time and self.time_width:
+            along[0] = self.time_width
+        return LatticeKernels(axes, embedding, along, inputs.outputs, self.partition_of_unity)
+
+
+class LatticeKernels(Layer):
+    """``F(h) = Σ_ij… w_ij… Π_a ψ(r_a(h_a, c_a))`` with one Gaussian factor for each coordinate.
+
+    ``factors`` hold the places and widths of the kernels along each coordinate, in embedded
+    features; the coefficients are ``(n_1·…·n_d, outputs)``, the last coordinate fastest. Features
+    must be those of an :class:`~hyrespinn.models.embeddings.Embedding`, each of which depends on
+    one coordinate alone.
 
     Points have shape ``(n, features)``; those with one axis for each coordinate, ``(n_1, …, n_d,
     features)``, are a grid: feature ``a`` changes along axis ``a`` alone.
     """
 
-    factors: tuple[Fixed, ...]
+    factors: tuple[Fixed[Factor], ...]
     coefficients: Array
     columns: tuple[tuple[int, int], ...] = eqx.field(static=True)
-    adds_up: bool = eqx.field(static=True)
+    partition_of_unity: bool = eqx.field(static=True)
 
     def __init__(
         self, axes: Sequence[np.ndarray], embedding: Embedding, widths: Sequence[float],
-        outputs: int, adds_up: bool = False,
+        outputs: int, partition_of_unity: bool = False,
     ):  # fmt: skip
         """``axes`` are the places along each coordinate, ``widths`` those of the scaled ones.
 
         The coefficients begin with zero: random ones of so many narrow kernels make a function that
         changes sign from place to place, and derivatives beyond all measure.
         """
-        self.columns, self.adds_up = embedding.columns(), adds_up
+        self.columns, self.partition_of_unity = embedding.columns(), partition_of_unity
         features = embedding.widths(widths)
         factors = []
         for a, (axis, (begin, end)) in enumerate(zip(axes, self.columns, strict=True)):
             points = np.zeros((len(axis), len(axes)))
             points[:, a] = axis
-            places = embedding(jnp.asarray(points))[:, begin:end]
+            places = embedding.places(points)[:, begin:end]
             along = jnp.tile(jnp.asarray(features[begin:end]), (len(axis), 1))
-            factors.append(Fixed((places, DISTANCES["diagonal"](along, end - begin))))
+            factors.append(Fixed((places, Diagonal().start(along, end - begin))))
         self.factors = tuple(factors)
         self.coefficients = jnp.zeros((int(np.prod(self.shape)), outputs))
 
@@ -70,11 +127,10 @@ class LatticeRBF(eqx.Module):
         """The number of kernels along each coordinate."""
         return tuple(factor.array[0].shape[0] for factor in self.factors)
 
-    def last_layer(self) -> tuple[Any, ...]:
-        """The array in which the output is linear."""
+    def linear_leaves(self) -> tuple[Array, ...]:
         return (self.coefficients,)
 
-    def __call__(self, h: Any) -> Any:
+    def __call__(self, h: Series) -> Series:
         if isinstance(h, Taylor) and h.operators:
             raise NotImplementedError("a factor has derivatives along its own coordinate alone")
         dimension = len(self.columns)
@@ -82,12 +138,19 @@ class LatticeRBF(eqx.Module):
         if not on_grid and len(h.shape) != 2:
             return _reshaped(self(_reshaped(h, (-1,))), h.shape[:-1])
         weights = self.coefficients.reshape(*self.shape, -1)
-        matrices = [self._factor(a, self._along(h, a, on_grid)) for a in range(dimension)]
-        if not isinstance(h, Taylor):
-            return _on_grid(matrices, weights) if on_grid else _scattered(matrices, weights)
-        return self._series(h, matrices, weights, on_grid)
+        summed = _on_grid if on_grid else _scattered
+        factors = [self._factor(a, self._along(h, a, on_grid)) for a in range(dimension)]
 
-    def _along(self, h: Any, a: int, on_grid: bool) -> Any:
+        def derivative(index: tuple[int, ...]) -> Array:
+            """By the product rule: each factor has derivatives along its own coordinate alone."""
+            matrices = [_along_itself(factors[a], a, n, dimension) for a, n in enumerate(index)]
+            return summed(matrices, weights)
+
+        if not isinstance(h, Taylor):
+            return derivative((0,) * dimension)
+        return h.like({index: derivative(index) for index in h.indices})
+
+    def _along(self, h: Series, a: int, on_grid: bool) -> Series:
         """The features of one coordinate at its places: ``(n_a, features)``."""
         chosen = slice(*self.columns[a])
         place = tuple(slice(None) if b == a or not on_grid else 0 for b in range(len(self.columns)))
@@ -101,31 +164,22 @@ class LatticeRBF(eqx.Module):
         own = {k: h[k] for k in h.indices if all(n == 0 for b, n in enumerate(k) if b != a)}
         return Taylor({k: along(part) for k, part in own.items()}, tuple(own))
 
-    def _factor(self, a: int, features: Any) -> Any:
-        places, distance = value(self.factors[a])
-        factor = KERNELS["gaussian"](distance(features, places))
-        if a or not self.adds_up:
+    def _factor(self, a: int, features: Series) -> Series:
+        places, shapes = self.factors[a].value
+        factor = Gaussian()(Diagonal().squares(shapes, features, places))
+        if a or not self.partition_of_unity:
             return factor
         return factor * reciprocal(factor @ jnp.ones((len(places), 1), places.dtype))
 
-    def _series(
-        self, h: Taylor, matrices: Sequence[Taylor], weights: Array, on_grid: bool
-    ) -> Taylor:
-        """Every derivative by the product rule: each factor has those along its own coordinate."""
-        dimension = len(matrices)
 
-        def factor(a: int, n: int) -> Array:
-            index = tuple(n if b == a else 0 for b in range(dimension))
-            return matrices[a][index]
-
-        def derivative(index: tuple[int, ...]) -> Array:
-            chosen = [factor(a, n) for a, n in enumerate(index)]
-            return _on_grid(chosen, weights) if on_grid else _scattered(chosen, weights)
-
-        return h.like({index: derivative(index) for index in h.indices})
+def _along_itself(factor: Series, a: int, n: int, dimension: int) -> Array:
+    """The ``n``-th derivative of the factor of coordinate ``a`` along it."""
+    if not isinstance(factor, Taylor):
+        return factor
+    return factor[tuple(n if b == a else 0 for b in range(dimension))]
 
 
-def _reshaped(h: Any, leading: tuple[int, ...]) -> Any:
+def _reshaped(h: Series, leading: tuple[int, ...]) -> Series:
     """An array or a series with other axes before that of the features."""
     if not isinstance(h, Taylor):
         return h.reshape(*leading, h.shape[-1])

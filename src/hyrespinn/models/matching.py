@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from math import ceil, floor
-from typing import Any
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from ..errors import UserError
 from .inputs import Inputs
-from .settings import Knob
+from .spec import Knob, ModelSpec
 
 NEIGHBOURS = 4  # so many widths on either side are tried when the width alone does not do
 LARGEST = 10**6  # no layer is wider
+
+
+@runtime_checkable
+class Sized(Protocol):
+    """A frozen dataclass with a width, whose number of parameters is known and grows with it."""
+
+    @property
+    def width(self) -> int: ...
+
+    def count(self, inputs: Inputs) -> int: ...
+
+
+S = TypeVar("S", bound=Sized)
 
 
 def tolerance(target: int) -> float:
@@ -24,50 +37,56 @@ def tolerance(target: int) -> float:
     return 0.02 if target >= 10_000 else 0.05
 
 
-def match_parameters(config: Any, target: int, inputs: Inputs) -> Any:
-    """The settings with another width, so that the network has about ``target`` parameters.
+def match_parameters(spec: S, target: int, inputs: Inputs) -> S:
+    """The specification with another width, so that the network has about ``target`` parameters.
 
     "About" is :func:`tolerance`. Where no width alone comes as close, the model's fine knob is
     tuned too, as little as possible: the last hidden width, an ExpertPINN's number of Fourier
-    features, a HyResPINN's number of centres.
+    features, a HyResPINN's number of kernels.
     """
-    _check(config, target)
-    sized = [replace(config, width=w) for w in _widths_around(config, target, inputs)]
+    _check(spec, target)
+    sized = [_resized(spec, w) for w in _widths_around(spec, target, inputs)]
     nearest = min(sized, key=lambda c: abs(c.count(inputs) - target))
     if _close(nearest.count(inputs), target):
         return nearest
-    tuned = _tuned(config, target, inputs, nearest.width)
+    tuned = _tuned(spec, target, inputs, nearest.width)
     if tuned is None:
-        raise _unreachable(config, target, inputs, nearest)
+        raise _unreachable(spec, target, inputs, nearest)
     return tuned
 
 
-def _check(config: Any, target: int) -> None:
-    name = type(config).__name__
-    for what in ("count", "width"):
-        if not hasattr(config, what):
-            raise UserError(
-                f"{name} has no {what}, so its size cannot be matched: give it a field `width` and "
-                "a method `count(inputs)` for its number of trained parameters, or set its size "
-                "by hand."
-            )
+def _check(spec: object, target: int) -> None:
+    if not isinstance(spec, Sized):
+        raise UserError(
+            f"The size of {type(spec).__name__} cannot be matched: give it a field `width` and a "
+            "method `count(inputs)` for its number of trained parameters, or set its size by hand."
+        )
     if target < 1:
         raise UserError(f"The number of parameters to match must be at least 1, not {target}.")
+
+
+def _resized(spec: S, width: int) -> S:
+    changed: Any = spec  # a dataclass, which no protocol can say
+    return replace(changed, width=width)
+
+
+def _step(spec: Sized) -> int:
+    """The width is a multiple of this; specifications of others need not say."""
+    return spec.width_step if isinstance(spec, ModelSpec) else 1
+
+
+def _knob(spec: Sized, inputs: Inputs) -> Knob | None:
+    return spec.knob(inputs) if isinstance(spec, ModelSpec) else None
 
 
 def _close(count: int, target: int) -> bool:
     return abs(count - target) <= tolerance(target) * target
 
 
-def _step(config: Any) -> int:
-    """The width is a multiple of this; models of others need not say."""
-    return getattr(config, "width_step", 1)
-
-
-def _widths_around(config: Any, target: int, inputs: Inputs) -> list[int]:
+def _widths_around(spec: Sized, target: int, inputs: Inputs) -> list[int]:
     """The two possible widths whose counts are on either side of the target."""
-    step = _step(config)
-    above = _first_reaching(target, lambda w: replace(config, width=w).count(inputs), step, step)
+    step = _step(spec)
+    above = _first_reaching(target, lambda w: _resized(spec, w).count(inputs), step, step)
     return [w for w in (above - step, above) if w >= step]
 
 
@@ -87,32 +106,27 @@ def _first_reaching(bound: int, count: Callable[[int], int], start: int, step: i
     return start + above * step
 
 
-def _tuned(config: Any, target: int, inputs: Inputs, near: int) -> Any | None:
-    """The settings with a width near this one and the least change of the fine knob."""
+def _tuned(spec: Any, target: int, inputs: Inputs, near: int) -> Any | None:
+    """The specification with a width near this one and the least change of the fine knob."""
     found = []
     for width in range(max(1, near - NEIGHBOURS), near + NEIGHBOURS + 1):
-        sized = replace(config, width=width)
-        knob = sized.knob(inputs) if hasattr(config, "knob") else None
-        if knob is None or width % _step(_turned(sized, knob, knob.smallest)):
+        knob = _knob(_resized(spec, width), inputs)
+        if knob is None or width % knob.turned(knob.smallest).width_step:
             continue
-        setting = _least_change(sized, knob, target, inputs)
+        setting = _least_change(knob, target, inputs)
         if setting is not None:
-            turned = _turned(sized, knob, setting)
+            turned = knob.turned(setting)
             change = abs(setting - knob.value)
             found.append((change, abs(turned.count(inputs) - target), width, turned))
     return min(found, key=lambda one: one[:3])[-1] if found else None
 
 
-def _turned(config: Any, knob: Knob, setting: int) -> Any:
-    return replace(config, **{knob.name: setting})
-
-
-def _least_change(config: Any, knob: Knob, target: int, inputs: Inputs) -> int | None:
+def _least_change(knob: Knob, target: int, inputs: Inputs) -> int | None:
     """The setting nearest to the present one that is close to the target, if any is."""
 
     def first_reaching(bound: int) -> int:
         return _first_reaching(
-            bound, lambda v: _turned(config, knob, v).count(inputs), knob.smallest, knob.step
+            bound, lambda v: knob.turned(v).count(inputs), knob.smallest, knob.step
         )
 
     margin = tolerance(target) * target
@@ -124,9 +138,9 @@ def _least_change(config: Any, knob: Knob, target: int, inputs: Inputs) -> int |
     return min(max(knob.smallest + steps * knob.step, least), most)
 
 
-def _unreachable(config: Any, target: int, inputs: Inputs, nearest: Any) -> UserError:
-    name, count = type(config).__name__, nearest.count(inputs)
-    smallest = _smallest(config, inputs)
+def _unreachable(spec: Sized, target: int, inputs: Inputs, nearest: Sized) -> UserError:
+    name, count = type(spec).__name__, nearest.count(inputs)
+    smallest = _smallest(spec, inputs)
     if target < smallest:
         return UserError(
             f"No {name} with these settings has as few as {target:,} parameters: the smallest has "
@@ -139,8 +153,8 @@ def _unreachable(config: Any, target: int, inputs: Inputs, nearest: Any) -> User
     )
 
 
-def _smallest(config: Any, inputs: Inputs) -> int:
-    narrow = replace(config, width=_step(config))
-    knob = narrow.knob(inputs) if hasattr(config, "knob") else None
-    variants = [narrow] if knob is None else [narrow, _turned(narrow, knob, knob.smallest)]
-    return min(variant.count(inputs) for variant in variants)
+def _smallest(spec: Sized, inputs: Inputs) -> int:
+    narrow = _resized(spec, _step(spec))
+    knob = _knob(narrow, inputs)
+    fewest = narrow.count(inputs)
+    return min(fewest, knob.turned(knob.smallest).count(inputs)) if knob else fewest

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,12 +11,16 @@ from jax import Array
 
 from ..derivatives import concatenate
 from ..errors import UserError
+from .checks import at_least
 from .dense import Dense, dense_count
-from .features import Features
+from .features import Features, Fourier
 from .inputs import Inputs
+from .keys import apart
+from .layers import Series
 from .mlp import MLP, mlp_count
+from .model import Chain, Model
 from .parameters import freeze
-from .settings import Knob, Settings, apart, at_least, check_shared
+from .spec import Knob, Layered
 
 
 class Level(eqx.Module):
@@ -27,12 +30,12 @@ class Level(eqx.Module):
     nonlinear: MLP
     alpha: Array
 
-    def __call__(self, entering: Any) -> Any:
+    def __call__(self, entering: Series) -> Series:
         share = jnp.abs(self.alpha)
         return (1 - share) * self.linear(entering) + share * self.nonlinear(entering)
 
 
-class StackedPINN(eqx.Module):
+class StackedPINNNetwork(Chain):
     """A first network, and levels that take the point and the last answer.
 
     The first ``frozen`` networks are used as they are: no gradient reaches them. Fourier features
@@ -45,27 +48,22 @@ class StackedPINN(eqx.Module):
     penalty_weight: float = eqx.field(static=True)
     frozen: int = eqx.field(static=True, default=0)
 
-    def __call__(self, x: Any) -> Any:
-        features, first, *levels = self._networks()
+    def __call__(self, x: Series) -> Series:
+        features, first = self.features, self.first
+        if self.frozen:
+            features, first = freeze((features, first))
         point = features(x)
         u = first(point)
-        for level in levels:
-            u = level(concatenate([point, u]))
+        for k, level in enumerate(self.levels, start=1):
+            u = (freeze(level) if k < self.frozen else level)(concatenate([point, u]))
         return u
-
-    def _networks(self) -> list[Any]:
-        """The features, the first network and the levels, each trained or frozen."""
-        first_frozen = self.frozen > 0
-        stops = [first_frozen, first_frozen, *(k < self.frozen for k in range(1, self.parts))]
-        networks = [self.features, self.first, *self.levels]
-        return [freeze(n) if stop else n for n, stop in zip(networks, stops, strict=True)]
 
     @property
     def parts(self) -> int:
         """The number of networks: the first one and the levels."""
         return 1 + len(self.levels)
 
-    def upto(self, k: int) -> StackedPINN:
+    def upto(self, k: int) -> StackedPINNNetwork:
         """The chain of the first ``k`` networks, of which only the last is trained.
 
         Training ``upto(1)``, ``upto(2)`` … ``upto(parts)`` one after the other is the sequential
@@ -81,35 +79,46 @@ class StackedPINN(eqx.Module):
         total = sum((level.alpha**4 for level in trained), start=jnp.zeros(()))
         return self.penalty_weight * total
 
-    def gates(self) -> dict[str, Array]:
+    def diagnostics(self) -> dict[str, Array]:
         """The nonlinear share of each level, a number that nothing keeps below 1."""
         return {f"alpha_{i}": jnp.abs(level.alpha) for i, level in enumerate(self.levels, start=1)}
 
-    def last_layer(self) -> tuple[Any, ...]:
-        """The arrays in which the output is affine: of the last network's linear layer."""
-        return self.levels[-1].linear.affine() if self.levels else self.first.last_layer()
+    def linear_leaves(self) -> tuple[Array, ...]:
+        """Of the last network's linear layer."""
+        last = self.levels[-1].linear if self.levels else self.first
+        return last.linear_leaves()
 
 
 @dataclass(frozen=True)
-class StackedPINNConfig(Settings):
-    """The settings of a StackedPINN; ``levels`` come after the first network.
+class StackedPINN(Layered):
+    """A chain of networks that correct one another.
 
-    ``last_width`` is the width of the last hidden layer of each network, 0 for ``width``.
+    Args:
+        width: The number of neurons in a hidden layer.
+        activation: The function of the hidden layers.
+        harmonics: The number of waves that stand for a periodic coordinate.
+        fourier: Fourier features of the embedded point, which the networks see in place of it.
+        factorisation: Random weight factorisation of the nonlinear networks.
+        depth: The number of hidden layers of each nonlinear network.
+        levels: The number of networks after the first one.
+        last_width: The width of the last hidden layer of each network, 0 for ``width``.
+        alpha: The share of the nonlinear network in a level at the start.
+        penalty: ``λ_α``, the weight of ``Σ α⁴`` in the loss.
     """
 
+    fourier: Fourier | None = None
     depth: int = 2
     levels: int = 2
     last_width: int = 0
-    fourier: int | None = 0
-    factorised: bool = False
     alpha: float = 0.1
-    lambda_alpha: float = 0.0
+    penalty: float = 0.0
 
     def check(self) -> None:
-        check_shared(self, "depth", "levels")
-        at_least(self, 0, "last_width", "lambda_alpha")
+        super().check()
+        at_least(self, 1, depth=self.depth, levels=self.levels)
+        at_least(self, 0, last_width=self.last_width, penalty=self.penalty)
 
-    def build(self, inputs: Inputs, key: Array) -> StackedPINN:
+    def build(self, inputs: Inputs, key: Array) -> Model:
         self.check()
         size, outputs = self.seen(inputs), inputs.outputs
         first, *keys = jax.random.split(key, 1 + self.levels)
@@ -126,7 +135,7 @@ class StackedPINNConfig(Settings):
 
         levels = [level(k) for k in keys]
         features = self.see(inputs, apart(key))
-        return StackedPINN(features, network(size, first), levels, self.lambda_alpha)
+        return StackedPINNNetwork(features, network(size, first), levels, self.penalty)
 
     def count(self, inputs: Inputs) -> int:
         self.check()
@@ -137,7 +146,9 @@ class StackedPINNConfig(Settings):
             return mlp_count(*sizes, self.factorised, self.last_width)
 
         level = dense_count(size + outputs, outputs) + network(size + outputs) + 1
-        return self.fourier_count(inputs) + network(size) + self.levels * level
+        return self.frequencies(inputs) + network(size) + self.levels * level
 
     def knob(self, inputs: Inputs) -> Knob:
-        return Knob("last_width", self.last_width or self.width, inputs.outputs)
+        """The width of the last hidden layers."""
+        width = self.last_width or self.width
+        return Knob(width, lambda w: replace(self, last_width=w), inputs.outputs)
