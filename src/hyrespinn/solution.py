@@ -21,45 +21,24 @@ from .derivatives import closure, coordinates, parse
 from .errors import UserError, unknown
 from .files import load_arrays, save_arrays, write_atomically
 from .metrics import split_components
-from .models import Inputs, from_json, to_json
+from .models import ModelSpec
 from .models.parameters import cast
 from .models.window import InWindow
 from .plots import plot_fields
 from .problems.ansatz import build_ansatz
-from .problems.conditions import Periodic, embedded
 from .problems.fields import Point, fields_of
-from .problems.mirror import mirrored
+from .problems.inputs import inputs_of
 from .problems.problem import (
-    Anatomy,
     Problem,
     anatomy,
     components,
     derived_derivatives,
     problem_named,
 )
+from .settings import from_json, to_json
 
-FORMAT = 3
+FORMAT = 4
 BATCH = 65536
-
-
-def inputs_of(problem: Problem, found: Anatomy, exact: bool, mirror: bool = False) -> Inputs:
-    """What a network must know of this problem, or of the one that its walls make by mirroring it."""
-    if mirror:
-        problem = mirrored(problem)
-    built_in = {
-        condition.axis
-        for condition in problem.conditions()
-        if isinstance(condition, Periodic) and embedded(condition, exact)
-    }
-    return Inputs(
-        bounds=problem.domain.bounds,
-        periodic=tuple(c in built_in for c in problem.domain.coordinates),
-        outputs=len(problem.fields),
-        order=found.order,
-        spread=problem.domain.spread,
-        cover=problem.domain.cover,
-        has_time=problem.domain.has_time,
-    )
 
 
 @dataclass(frozen=True)
@@ -290,7 +269,7 @@ class Solution:
                     f"The solution {path} was written by a newer version of hyrespinn (its format is "
                     f"{spec['format']}, this version reads up to {FORMAT}); update the package."
                 )
-            config = from_json(spec["model_config"])
+            config = _specification(spec["model_config"])
             if problem is None:
                 problem = problem_from(spec, members.get("problem.pickle"))
         except (KeyError, TypeError, json.JSONDecodeError) as error:
@@ -318,6 +297,12 @@ class Solution:
             windows,
             mirror,
         )
+
+
+def _specification(content: object) -> ModelSpec:
+    spec = from_json(ModelSpec, content, "The model's specification")
+    assert isinstance(spec, ModelSpec)
+    return spec
 
 
 def problem_spec(problem: Problem) -> dict[str, Any]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import types
-import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from ..errors import UserError, unknown
-from ..models import to_json
 from ..problems.problem import Problem
+from ..settings import changed, flat, to_json
 from ..solution import problem_spec
 from ..training.windows import WindowStart
+
+T = TypeVar("T")
 
 OPTIMISERS = (
     "adam", "soap", "lbfgs", "bfgs", "ssbfgs", "ssbroyden", "lm", "gauss-newton", "gauss-newton-cg",
@@ -187,40 +187,25 @@ def _is_plain(value: Any) -> bool:
     return True
 
 
-def settings(config: RunConfig) -> dict[str, Any]:
+def settings(config: RunConfig) -> dict[str, object]:
     """Every key that ``--set`` takes, with its present value."""
-    found: dict[str, Any] = {}
-    for section, part in _sections(config).items():
-        found |= _keys(section, part)
-    return found
+    sections = {"problem": config.problem, "model": config.model_config, "train": config.train}
+    return {
+        key: value
+        for section, part in sections.items()
+        for key, value in flat(part, section).items()
+    }
 
 
-def _keys(section: str, part: Any) -> dict[str, Any]:
-    """The fields of a part, and those of its own parts under their names."""
-    found: dict[str, Any] = {}
-    for field in dataclasses.fields(part):
-        key, value = f"{section}.{field.name}", getattr(part, field.name)
-        found |= _keys(key, value) if _is_part(value) else {key: value}
-    return found
-
-
-def _is_part(value: Any) -> bool:
-    return dataclasses.is_dataclass(value) and type(value).__module__.startswith("hyrespinn.models")
-
-
-def _sections(config: RunConfig) -> dict[str, Any]:
-    return {"problem": config.problem, "model": config.model_config, "train": config.train}
-
-
-def with_settings(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
+def with_settings(config: RunConfig, changes: Mapping[str, object]) -> RunConfig:
     """The configuration with some keys changed; texts are read as the key's type.
 
-    Keys are ``problem.…``, ``model.…`` and ``train.…``, as :func:`settings` lists them.
+    Keys are ``problem.…``, ``model.…`` and ``train.…``, as :func:`settings` lists them; those of
+    another kind of part come with the key that chooses it.
     """
-    known = settings(config)
     for key in changes:
-        if key not in known:
-            raise unknown("setting", key, known)
+        if key.partition(".")[0] not in ("problem", "model", "train"):
+            raise unknown("setting", key, settings(config))
     return dataclasses.replace(
         config,
         problem=with_parameters(config.problem, changes),
@@ -229,91 +214,12 @@ def with_settings(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
     )
 
 
-def with_parameters(problem: Problem, changes: Mapping[str, Any]) -> Problem:
+def with_parameters(problem: Problem, changes: Mapping[str, object]) -> Problem:
     """The problem with the parameters among these settings."""
     return _changed("problem", problem, changes)
 
 
-def _changed(section: str, part: Any, changes: Mapping[str, Any]) -> Any:
+def _changed(section: str, part: T, changes: Mapping[str, object]) -> T:
     """A part of the configuration with those of the changes that are its own."""
-    hints = typing.get_type_hints(type(part))
-    updates = {}
-    for field in dataclasses.fields(part):
-        key, value = f"{section}.{field.name}", getattr(part, field.name)
-        if key in changes:
-            updates[field.name] = _read(key, changes[key], hints[field.name])
-        elif _is_part(value) and any(other.startswith(f"{key}.") for other in changes):
-            updates[field.name] = _changed(key, value, changes)
-    return dataclasses.replace(part, **updates)
-
-
-def parse_assignments(texts: Iterable[str]) -> dict[str, str]:
-    """``["train.points=512"]`` as a dict."""
-    result = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise UserError(f"--set takes key=value, not {text!r}.")
-        result[key.strip()] = value.strip()
-    return result
-
-
-def _read(key: str, value: Any, hint: Any) -> Any:
-    origin = typing.get_origin(hint)
-    if origin is Literal:
-        choices = typing.get_args(hint)
-        if value not in choices:
-            raise UserError(f"{key} must be one of {', '.join(map(str, choices))}, not {value!r}.")
-        return value
-    if origin in (typing.Union, types.UnionType):
-        if value is None or (isinstance(value, str) and value.lower() == "none"):
-            return None
-        hint = next(a for a in typing.get_args(hint) if a is not type(None))
-    if hint is bool:
-        words = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
-        if isinstance(value, bool):
-            return value
-        if str(value).lower() in words:
-            return words[str(value).lower()]
-        raise UserError(f"{key} must be true or false, not {value!r}.")
-    if hint in (int, float):
-        return _read_number(key, value, hint)
-    if hint is str:
-        return str(value)
-    if hint == tuple[str, ...]:
-        several = value.split(",") if isinstance(value, str) else value
-        return tuple(str(item).strip() for item in several if str(item).strip())
-    read = _read_list(key, value) if isinstance(value, str) else value
-    if typing.get_origin(hint) is not tuple:
-        return read
-    return _numbers(key, read, typing.get_args(hint)[0])
-
-
-def _numbers(key: str, value: Any, hint: type) -> tuple[Any, ...]:
-    """One number, or several, as a tuple."""
-    several = value if isinstance(value, list | tuple) else [value]
-    return tuple(_read_number(key, number, hint) for number in several)
-
-
-def _read_list(key: str, text: str) -> Any:
-    """A number, a list or a matrix, such as ``[[1, 0.5], [0.5, 2]]``."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        raise UserError(
-            f"{key} as text must be a number or a list of numbers, such as 2 or [[1, 0], [0, 2]], "
-            f"not {text!r}; anything else is set in Python."
-        ) from None
-
-
-def _read_number(key: str, value: Any, hint: type) -> Any:
-    kind = "a whole number" if hint is int else "a number"
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise UserError(f"{key} must be {kind}, not {value!r}.") from None
-    if number != number or abs(number) == float("inf"):
-        raise UserError(f"{key} must be finite, not {value!r}.")
-    if hint is int and number != int(number):
-        raise UserError(f"{key} must be {kind}, not {value!r}.")
-    return hint(number)
+    own = {key: value for key, value in changes.items() if key.partition(".")[0] == section}
+    return changed(part, own, section)

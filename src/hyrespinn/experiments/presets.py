@@ -8,9 +8,9 @@ from typing import Any
 
 from .. import models
 from ..errors import UserError, unknown
-from ..models import Deep, Fourier, HyResPINN, Inputs, Moving, Scattered, model_named
+from ..models import MODELS, Deep, Fourier, HyResPINN, Inputs, Moving, Scattered
+from ..problems.inputs import inputs_of
 from ..problems.problem import Problem, anatomy
-from ..solution import inputs_of
 from .config import RunConfig, TrainConfig, with_parameters, with_settings
 from .paper import paper_model, paper_training
 from .rules import fitted_model, fitted_training, on_lattice, traits_of
@@ -85,13 +85,13 @@ def _shaped(problem: Problem, model: str) -> Any:
     shape = shape_of(model, problem.domain.has_time)
     if model == "hyrespinn" and not shape:
         return FAST_MODEL
-    base = FAST_MODEL if model == "hyrespinn" else model_named(model)()
+    base = FAST_MODEL if model == "hyrespinn" else MODELS[model]()
     return _matched(problem, replace(base, **shape), FAST_MODEL)
 
 
 def _sized(problem: Problem, model: str, base: HyResPINN) -> Any:
     """The HyResPINN of a preset, or another model with as many parameters."""
-    return base if model == "hyrespinn" else _matched(problem, model_named(model)(), base)
+    return base if model == "hyrespinn" else _matched(problem, MODELS[model](), base)
 
 
 def _matched(problem: Problem, settings: Any, base: HyResPINN) -> Any:
@@ -141,7 +141,8 @@ def configure(
 
     A preset looks at the problem, so that changes of its parameters come first.
     """
-    model_named(model)
+    if model not in MODELS:
+        raise unknown("model", model, MODELS)
     if preset not in PRESETS:
         raise unknown("preset", preset, PRESETS)
     if precision not in ("float64", "float32"):

@@ -13,8 +13,9 @@ from typing import Any
 
 from ..errors import UserError
 from ..files import write_atomically, write_json, write_text
-from ..models import from_json
+from ..models import ModelSpec
 from ..problems.problem import Problem
+from ..settings import from_json
 from ..solution import pickle_problem, problem_from
 from ..training.checkpoint import load_meta, load_state, save_state
 from ..training.records import Clock
@@ -75,7 +76,7 @@ class RunDirectory:
             config = RunConfig(
                 problem=problem,
                 model=content["model"],
-                model_config=from_json(content["model_config"]),
+                model_config=from_json(ModelSpec, content["model_config"]),
                 train=TrainConfig.from_json(content["train"]),
                 preset=content["preset"],
                 seed=content["seed"],

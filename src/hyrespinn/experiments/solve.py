@@ -30,10 +30,11 @@ from ..models import KernelExpansion
 from ..models import Lattice as KernelLattice
 from ..models.parameters import cast, flatten
 from ..plots import plot_fields, plot_history
+from ..problems.inputs import inputs_of
 from ..problems.mirror import mirrored
 from ..problems.problem import Problem, anatomy
 from ..references import Reference, error_axes, reference_of, reference_of_the_paper
-from ..solution import Solution, inputs_of
+from ..solution import Solution
 from ..training.adaptive_windows import AdaptiveWindows
 from ..training.checkpoint import load_state
 from ..training.interrupt import Interrupt
@@ -282,7 +283,6 @@ class Session:
             self.found,
             assemble,
             counts=Counts(train.points, train.initial_points, train.boundary_points),
-            batch=train.adam_points,
             weights=Weights(
                 train.weight_residual,
                 train.weight_initial,

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 from ..errors import UserError
 from ..losses.adaptive import Adaptivity
 from ..models import Chain, Model
-from ..optim import gauss_newton, gauss_newton_cg
-from ..optim.levenberg_marquardt import Rule
-from ..training.gauss_newton_cg_stage import GaussNewtonCgStage
-from ..training.gauss_newton_stage import GaussNewtonStage
-from ..training.lm_stage import LmStage
-from ..training.stages import AdamStage, LbfgsStage, QuasiNewtonStage, Stage
+from ..optim import OPTIMISERS, Optimiser, OptimiserState
+from ..training.stage import Stage
 from .config import TrainConfig
 
 
@@ -24,8 +20,12 @@ def make_stages(train: TrainConfig, model: Model | None = None) -> list[Stage]:
     A chain of networks that is trained in turn has these stages for each of them, with an equal
     share of the steps.
     """
+    follows = train.balance != "fixed" or (train.causal_chunks and len(train.causal_tolerances) > 1)
+    adaptivity = Adaptivity(train.pool, train.pool_power, train.pool_floor)
+    every = train.balance_every if follows else None
+    stages = [Stage(_optimiser(train, *one), adaptivity, every) for one in train.plan()]
     if train.levels == "together":
-        return [STAGES[name](train, steps, None) for name, steps in train.plan()]
+        return stages
     if train.window_start == "continued":
         raise UserError(
             "train.window_start='continued' goes on with the last stage alone, which with "
@@ -37,76 +37,56 @@ def make_stages(train: TrainConfig, model: Model | None = None) -> list[Stage]:
             "stackedpinn; this one is trained together."
         )
     parts = model.parts
-    shares = [(name, steps // parts) for name, steps in train.plan() if steps >= parts]
     return [
-        STAGES[name](train, steps, part) for part in range(1, parts + 1) for name, steps in shares
+        replace(stage, optimiser=replace(stage.optimiser, steps=stage.steps // parts), part=part)
+        for part in range(1, parts + 1)
+        for stage in stages
+        if stage.steps >= parts
     ]
 
 
-def _first_order(rule: str, train: TrainConfig, steps: int, part: int | None) -> Stage:
-    follows = train.balance != "fixed" or (train.causal_chunks and len(train.causal_tolerances) > 1)
-    return AdamStage(
-        steps=steps,
-        chunk=min(200, max(100, steps // 100)),
-        round_steps=train.balance_every if follows else steps,
-        part=part,
-        rule=rule,
-        rate=train.adam_rate,
-        warmup=train.adam_warmup,
-        decay=train.adam_decay,
-        decay_steps=train.adam_decay_steps,
-    )
-
-
-def _rounds(train: TrainConfig, steps: int, part: int | None) -> dict[str, Any]:
-    """What all optimisers have in common that keep their points for a round."""
-    return {
-        "steps": steps,
-        "chunk": 50,
-        "round_steps": train.round_steps,
-        "round_growth": train.round_growth,
-        "part": part,
-        "adaptivity": Adaptivity(train.pool, train.pool_power, train.pool_floor),
+FIELDS: dict[str, Callable[[TrainConfig], dict[str, Any]]] = {
+    name: lambda t: {
+        "batch": t.adam_points,
+        "rate": t.adam_rate,
+        "warmup": t.adam_warmup,
+        "decay": t.adam_decay,
+        "decay_steps": t.adam_decay_steps,
     }
-
-
-def _dense(rule: str, train: TrainConfig, steps: int, part: int | None) -> Stage:
-    return QuasiNewtonStage(**_rounds(train, steps, part), rule=rule)
-
-
-def _lbfgs(train: TrainConfig, steps: int, part: int | None) -> Stage:
-    return LbfgsStage(**_rounds(train, steps, part), memory=train.lbfgs_memory)
-
-
-def _lm(train: TrainConfig, steps: int, part: int | None) -> Stage:
-    # A step is worth some fifty of the others, in time and in progress.
-    rounds = _rounds(train, steps, part) | {"chunk": 5, "round_steps": train.lm_round_steps}
-    rule = Rule(damping=train.lm_damping, scaling=train.lm_scaling)
-    return LmStage(**rounds, rule=rule, sketch=train.lm_sketch, sketch_above=train.lm_sketch_above)
-
-
-def _gauss_newton(train: TrainConfig, steps: int, part: int | None) -> Stage:
-    rounds = _rounds(train, steps, part) | {"chunk": 2, "round_steps": train.gn_round_steps}
-    rule = gauss_newton.Rule(damping=train.gn_damping, progress=train.gn_progress)
-    return GaussNewtonStage(**rounds, rule=rule, most_rounds=train.gn_rounds)
-
-
-def _gauss_newton_cg(train: TrainConfig, steps: int, part: int | None) -> Stage:
-    # All steps at once: the preconditioner of the first serves them all.
-    rounds = _rounds(train, steps, part) | {"chunk": steps, "round_steps": steps}
-    rule = gauss_newton_cg.Rule(train.cg_tolerance, train.cg_iterations, target=train.cg_target)
-    return GaussNewtonCgStage(**rounds, rule=rule)
-
-
-STAGES: dict[str, Callable[[TrainConfig, int, int | None], Stage]] = {
-    "adam": partial(_first_order, "adam"),
-    "soap": partial(_first_order, "soap"),
-    "lbfgs": _lbfgs,
-    "bfgs": partial(_dense, "bfgs"),
-    "ssbfgs": partial(_dense, "ssbfgs"),
-    "ssbroyden": partial(_dense, "ssbroyden"),
-    "lm": _lm,
-    "gauss-newton": _gauss_newton,
-    "gauss-newton-cg": _gauss_newton_cg,
+    for name in ("adam", "soap")
 }
-"""A stage for every optimiser by its name."""
+FIELDS |= {
+    name: lambda t: {"round_steps": t.round_steps, "round_growth": t.round_growth}
+    for name in ("bfgs", "ssbfgs", "ssbroyden")
+}
+FIELDS |= {
+    "lbfgs": lambda t: {
+        "round_steps": t.round_steps,
+        "round_growth": t.round_growth,
+        "memory": t.lbfgs_memory,
+    },
+    "lm": lambda t: {
+        "round_steps": t.lm_round_steps,
+        "round_growth": t.round_growth,
+        "damping": t.lm_damping,
+        "scaling": t.lm_scaling,
+        "sketch": t.lm_sketch,
+        "sketch_above": t.lm_sketch_above,
+    },
+    "gauss-newton": lambda t: {
+        "round_steps": t.gn_round_steps,
+        "round_growth": t.round_growth,
+        "damping": t.gn_damping,
+        "progress": t.gn_progress,
+        "most_rounds": t.gn_rounds,
+    },
+    "gauss-newton-cg": lambda t: {
+        "tolerance": t.cg_tolerance,
+        "iterations": t.cg_iterations,
+        "target": t.cg_target,
+    },
+}
+
+
+def _optimiser(train: TrainConfig, name: str, steps: int) -> Optimiser[OptimiserState]:
+    return OPTIMISERS[name](steps=steps, **FIELDS[name](train))

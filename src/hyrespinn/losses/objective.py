@@ -46,7 +46,6 @@ class Objective:
         assemble: Callable[[Array], Model],
         *,
         counts: Counts,
-        batch: int | None = None,
         weights: Weights,
         sampler: Any,
         dtype: Any,
@@ -67,7 +66,6 @@ class Objective:
             if isinstance(condition, Periodic) and embedded(condition, exact):
                 continue
             self.terms.append(builder.condition(condition, self._name(condition)))
-        self.batch = batch or counts.interior
         self.lattice = lattice
         self.fixed = isinstance(sampler, PoissonDisk) or lattice is not None
         self.balancing = balance
@@ -132,12 +130,14 @@ class Objective:
         keys = keys_for(key, self.terms)
         return {term.name: term.draw(keys[term.name]) for term in self.terms}
 
-    def draw_batch(self, key: Array, context: Context | None = None) -> SampleSet:
-        """Fresh points for one step of a stochastic optimiser: ``batch`` of them in the interior."""
+    def draw_batch(
+        self, key: Array, context: Context | None = None, count: int | None = None
+    ) -> SampleSet:
+        """Fresh points for one step of a stochastic optimiser: ``count`` of them in the interior."""
         samples = self._draw(key)
         interior = samples["interior"].points
-        if self.batch < interior.shape[0] and self.lattice is None:
-            samples["interior"] = Samples(interior[: self.batch])
+        if count is not None and count < interior.shape[0] and self.lattice is None:
+            samples["interior"] = Samples(interior[:count])
         return self._prepared(samples, context)
 
     def _prepared(self, samples: SampleSet, context: Context | None) -> SampleSet:

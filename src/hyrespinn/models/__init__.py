@@ -14,11 +14,10 @@ from .mlp import Deep
 from .model import Chain, Model
 from .pinn import PINN
 from .piratenet import PirateNet
-from .registered import MODELS, model_named
+from .registered import MODELS
 from .respinn import ResPINN
 from .spec import Knob, ModelSpec
 from .stackedpinn import StackedPINN
-from .written import from_json, to_json
 
 __all__ = [
     "MODELS",
@@ -45,10 +44,7 @@ __all__ = [
     "Scattered",
     "SigmoidGate",
     "StackedPINN",
-    "from_json",
     "linear_part",
     "match_parameters",
-    "model_named",
-    "to_json",
     "tolerance",
 ]

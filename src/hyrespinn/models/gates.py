@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from ..registry import Registry
 from .checks import at_least, positive, refused
 
 
@@ -17,7 +18,7 @@ from .checks import at_least, positive, refused
 class Gate(ABC):
     """A function ``φ`` of a trained number ``z``, which a network holds.
 
-    A new gate is one class with these two methods and an entry in ``GATES``; its own fields, such
+    A new gate is one class with these two methods and ``@register("name")`` above it; its own fields, such
     as a temperature, are not trained.
     """
 
@@ -71,7 +72,9 @@ class FreeGate(Gate):
         return z
 
 
-GATES: dict[str, type[Gate]] = {"sigmoid": SigmoidGate, "unconstrained": FreeGate}
+GATES = Registry("gate", Gate)
+GATES.register("sigmoid", SigmoidGate)
+GATES.register("unconstrained", FreeGate)
 
 
 @dataclass(frozen=True)

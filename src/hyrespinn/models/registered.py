@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import unknown
+from ..registry import Registry
 from .collocation import KernelExpansion
 from .expertpinn import ExpertPINN
 from .hyrespinn import HyResPINN
@@ -12,20 +12,12 @@ from .respinn import ResPINN
 from .spec import ModelSpec
 from .stackedpinn import StackedPINN
 
-MODELS: dict[str, type[ModelSpec]] = {
-    "hyrespinn": HyResPINN,
-    "pinn": PINN,
-    "respinn": ResPINN,
-    "expertpinn": ExpertPINN,
-    "stackedpinn": StackedPINN,
-    "piratenet": PirateNet,
-    "kernel-expansion": KernelExpansion,
-}
+MODELS = Registry("model", ModelSpec)
+MODELS.register("hyrespinn", HyResPINN)
+MODELS.register("pinn", PINN)
+MODELS.register("respinn", ResPINN)
+MODELS.register("expertpinn", ExpertPINN)
+MODELS.register("stackedpinn", StackedPINN)
+MODELS.register("piratenet", PirateNet)
+MODELS.register("kernel-expansion", KernelExpansion)
 """Specifications by name; ``MODELS[name]().build(inputs, key)`` gives a network."""
-
-
-def model_named(name: str) -> type[ModelSpec]:
-    """The specification of that name."""
-    if name not in MODELS:
-        raise unknown("model", name, MODELS)
-    return MODELS[name]

@@ -36,8 +36,8 @@ class Knob(NamedTuple):
 class ModelSpec(ABC):
     """The specification of a model: a frozen dataclass of plain values and other such parts.
 
-    A model of one's own derives from this and defines :meth:`build`; an entry in ``MODELS`` gives it
-    a name. With a field ``width`` it can be matched in size to others.
+    A model of one's own derives from this and defines :meth:`build`; ``@register("name")`` gives it a
+    name. With a field ``width`` it can be matched in size to others.
     """
 
     @abstractmethod

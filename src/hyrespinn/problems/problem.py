@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any, ClassVar, dataclass_transform
+from weakref import WeakKeyDictionary
 
 import jax
 import jax.numpy as jnp
@@ -211,8 +212,17 @@ def _trace(
     return used, tuple(names)
 
 
+_FOUND: WeakKeyDictionary[Problem, Anatomy] = WeakKeyDictionary()
+
+
 def anatomy(problem: Problem) -> Anatomy:
-    """Check a problem and find out which derivatives it needs."""
+    """Check a problem and find out which derivatives it needs; once for every problem."""
+    if problem not in _FOUND:
+        _FOUND[problem] = _anatomy(problem)
+    return _FOUND[problem]
+
+
+def _anatomy(problem: Problem) -> Anatomy:
     _check_statement(problem)
     domain = problem.domain
     used, names = requested_derivatives(problem, problem.residual)

@@ -44,18 +44,18 @@ def check_lattice(objective: Objective, theta: Array) -> None:
     points = objective.lattice
     if kernels is None or points is None:
         raise UserError(
-            "The stage gauss-newton-cg needs kernels and points on lattices: a KernelExpansion on a "
+            "GaussNewtonCG needs kernels and points on lattices: a KernelExpansion on a "
             "Lattice, and a lattice of points."
         )
     if not all(points.periodic[1:]) or not objective.problem.domain.has_time:
         raise UserError(
-            "The stage gauss-newton-cg is for equations with time that are periodic along all "
-            "coordinates of space, with the periodicity built in (train.exact)."
+            "GaussNewtonCG is for equations with time that are periodic along all "
+            "coordinates of space, with the periodicity built in."
         )
     others = [term.name for term in objective.terms[1:] if term.observe is None]
     if others:
         raise UserError(
-            "The stage gauss-newton-cg knows no conditions but those at the initial time; there is "
+            "GaussNewtonCG knows no conditions but those at the initial time; there is "
             f"also {', '.join(others)}."
         )
     if any(n % k for n, k in zip(points.shape[1:], kernels.shape[1:], strict=True)):
@@ -71,7 +71,7 @@ def check_lattice(objective: Objective, theta: Array) -> None:
         raise UserError(
             f"There are {columns} coefficients at each place of the lattice and only {rows} equations "
             "to find them with. Take more points along time or fewer kernels, and an initial condition "
-            "for every field; or --preset general, which has no lattices."
+            "for every field; or the method 'network', which has no lattices."
         )
 
 

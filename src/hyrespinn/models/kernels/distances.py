@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from ...derivatives import Taylor, column, square
+from ...registry import Registry
 from ..layers import Series
 
 # Up to this many coordinates, differences are formed one coordinate at a time, which is exact
@@ -32,7 +33,7 @@ Shapes: TypeAlias = tuple[Array, ...]
 
 @dataclass(frozen=True)
 class Distance(ABC):
-    """A kind of distance. A new one is one class with these methods and an entry in ``DISTANCES``."""
+    """A kind of distance. A new one is one class with these methods and ``@register("name")`` above it."""
 
     @abstractmethod
     def start(self, widths: Array, dimension: int) -> Shapes:
@@ -127,11 +128,10 @@ class Full(Distance):
         return dimension * (dimension + 1) // 2
 
 
-DISTANCES: dict[str, type[Distance]] = {
-    "isotropic": Isotropic,
-    "diagonal": Diagonal,
-    "full": Full,
-}
+DISTANCES = Registry("distance", Distance)
+DISTANCES.register("isotropic", Isotropic)
+DISTANCES.register("diagonal", Diagonal)
+DISTANCES.register("full", Full)
 
 
 def _along_axes(values: Array, dimension: int) -> Array:

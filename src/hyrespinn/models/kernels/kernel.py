@@ -19,6 +19,7 @@ from jax import Array
 
 from ...derivatives import compose
 from ...errors import UserError
+from ...registry import Registry
 from ..checks import refused
 from ..layers import Series
 
@@ -28,7 +29,7 @@ Laurent = dict[int, float]
 
 @dataclass(frozen=True)
 class Kernel(ABC):
-    """A radial kernel. A new one is one class with these two and an entry in ``KERNELS``.
+    """A radial kernel. A new one is one class with these two and ``@register("name")`` above it.
 
     Attributes:
         smoothness: The number of continuous derivatives at the centre.
@@ -128,14 +129,13 @@ class WendlandC2(Kernel):
         return _compact(4, {0: 1.0, 1: 4.0}, s, n)
 
 
-KERNELS: dict[str, type[Kernel]] = {
-    "gaussian": Gaussian,
-    "multiquadric": Multiquadric,
-    "inverse-multiquadric": InverseMultiquadric,
-    "matern52": Matern52,
-    "wendland-c4": WendlandC4,
-    "wendland-c2": WendlandC2,
-}
+KERNELS = Registry("kernel", Kernel)
+KERNELS.register("gaussian", Gaussian)
+KERNELS.register("multiquadric", Multiquadric)
+KERNELS.register("inverse-multiquadric", InverseMultiquadric)
+KERNELS.register("matern52", Matern52)
+KERNELS.register("wendland-c4", WendlandC4)
+KERNELS.register("wendland-c2", WendlandC2)
 
 
 def _power(exponent: float, value: Array, s: Array, n: int) -> list[Array]:
