@@ -21,7 +21,7 @@ ROWS = [
     ["errors", "metrics", "files"],
     ["derivatives"],
     ["geometry"],
-    ["nn"],
+    ["models"],
     ["problems"],
     ["references"],
     ["losses"],
