@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hyrespinn.derivatives import closure, coordinates, propagate
-from hyrespinn.nn import MODELS
+from hyrespinn.models import MODELS
 
 from helpers import TINY, Heat
 

@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hyrespinn.nn import HyResPINNConfig
-from hyrespinn.nn.initialise import spaced_widths
-from hyrespinn.nn.last_layer import nearly_linear
-from hyrespinn.nn.parameters import flatten
+from hyrespinn.models import HyResPINNConfig
+from hyrespinn.models.initialise import spaced_widths
+from hyrespinn.models.linear_part import nearly_linear
+from hyrespinn.models.parameters import flatten
 from hyrespinn.optim import gauss_newton as gn
 from hyrespinn.problems.problem import anatomy
 from hyrespinn.solution import inputs_of

@@ -15,7 +15,7 @@ from hyrespinn.experiments.presets import configure
 from hyrespinn.experiments.solve import Session, solve_configured
 from hyrespinn.losses.context import first_window
 from hyrespinn.losses.jacobian import linearised, weighted_rows
-from hyrespinn.nn.last_layer import lattice_places
+from hyrespinn.models.linear_part import lattice_places
 from hyrespinn.optim import gauss_newton_cg as gn
 from hyrespinn.optim.conjugate_gradients import least_squares
 from hyrespinn.training import loop

@@ -14,9 +14,9 @@ from hyrespinn.geometry.sampling import uniform
 from hyrespinn.losses.context import first_window, next_window
 from hyrespinn.losses.objective import Objective
 from hyrespinn.losses.terms import Counts, Weights
-from hyrespinn.nn import MODELS
-from hyrespinn.nn.last_layer import linear_part
-from hyrespinn.nn.parameters import cast, flatten
+from hyrespinn.models import MODELS
+from hyrespinn.models.linear_part import linear_part
+from hyrespinn.models.parameters import cast, flatten
 from hyrespinn.problems.problem import anatomy
 from hyrespinn.solution import inputs_of
 from hyrespinn.training.last_layer import _from_equation, _from_start, fit_last_layer

@@ -13,12 +13,12 @@ import pytest
 from hyrespinn.derivatives import closure, coordinates
 from hyrespinn.errors import UserError
 from hyrespinn.geometry.lattice import Lattice, radau_points
-from hyrespinn.nn import HyResPINNConfig
-from hyrespinn.nn.distances import Diagonal
-from hyrespinn.nn.embeddings import Embedding
-from hyrespinn.nn.lattice import LatticeRBF, lattice_axes
-from hyrespinn.nn.parameters import flatten
-from hyrespinn.nn.rbf import RBF
+from hyrespinn.models import HyResPINNConfig
+from hyrespinn.models.distances import Diagonal
+from hyrespinn.models.embeddings import Embedding
+from hyrespinn.models.lattice import LatticeRBF, lattice_axes
+from hyrespinn.models.parameters import flatten
+from hyrespinn.models.rbf import RBF
 from hyrespinn.problems.problem import anatomy
 from hyrespinn.solution import inputs_of
 

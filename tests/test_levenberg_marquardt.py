@@ -14,7 +14,7 @@ from hyrespinn.experiments.presets import configure
 from hyrespinn.experiments.solve import Session
 from hyrespinn.losses.context import first_window
 from hyrespinn.losses.jacobian import linearised, weighted_rows
-from hyrespinn.nn.last_layer import linear_part
+from hyrespinn.models.linear_part import linear_part
 from hyrespinn.optim import levenberg_marquardt as lm
 from hyrespinn.training.lm_stage import LmStage, least_squares
 

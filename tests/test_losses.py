@@ -17,7 +17,7 @@ from hyrespinn.losses.adaptive import Adaptivity
 from hyrespinn.losses.context import first_window
 from hyrespinn.losses.objective import Objective
 from hyrespinn.losses.terms import Counts, Weights
-from hyrespinn.nn.parameters import cast, flatten
+from hyrespinn.models.parameters import cast, flatten
 from hyrespinn.problems.problem import anatomy
 from hyrespinn.solution import inputs_of
 

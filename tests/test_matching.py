@@ -10,8 +10,8 @@ import jax
 import numpy as np
 import pytest
 from hyrespinn.errors import UserError
-from hyrespinn.nn import MODELS, Inputs, match_parameters, settings_from_json, tolerance
-from hyrespinn.nn.parameters import flatten
+from hyrespinn.models import MODELS, Inputs, match_parameters, settings_from_json, tolerance
+from hyrespinn.models.parameters import flatten
 
 BOUNDS = ((0.0, 1.0), (-1.0, 3.0))
 KEY = jax.random.key(3)

@@ -13,7 +13,7 @@ from hyrespinn.derivatives import closure, coordinates, lift
 from hyrespinn.errors import UserError
 from hyrespinn.experiments.presets import configure
 from hyrespinn.geometry.sampling import kronecker
-from hyrespinn.nn import PINNConfig
+from hyrespinn.models import PINNConfig
 from hyrespinn.problems.ansatz import build_ansatz
 from hyrespinn.problems.continuation import goes_on_smoothly
 from hyrespinn.problems.fields import Point

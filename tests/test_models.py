@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from hyrespinn.derivatives import closure, coordinates
 from hyrespinn.errors import UserError
-from hyrespinn.nn import MODELS, Inputs, linear_part, settings_from_json
-from hyrespinn.nn.parameters import cast, flatten
+from hyrespinn.models import MODELS, Inputs, linear_part, settings_from_json
+from hyrespinn.models.parameters import cast, flatten
 
 from helpers import Heat, some_slow
 

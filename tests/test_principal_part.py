@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hyrespinn.derivatives import closure, concatenate, coordinates, exp, lift, sin, square, tanh
-from hyrespinn.nn import HyResPINNConfig, PINNConfig
-from hyrespinn.nn.parameters import flatten
-from hyrespinn.nn.window import InWindow
+from hyrespinn.models import HyResPINNConfig, PINNConfig
+from hyrespinn.models.parameters import flatten
+from hyrespinn.models.window import InWindow
 from hyrespinn.problems import PROBLEMS, problem_named
 from hyrespinn.problems.ansatz import build_ansatz
 from hyrespinn.problems.problem import anatomy, principal_part, residuals_at

@@ -16,7 +16,7 @@ from hyrespinn.geometry.sampling import uniform
 from hyrespinn.losses.context import first_window, next_window
 from hyrespinn.losses.objective import Objective
 from hyrespinn.losses.terms import Counts, Weights
-from hyrespinn.nn.window import InWindow
+from hyrespinn.models.window import InWindow
 from hyrespinn.problems.problem import anatomy
 from hyrespinn.training import loop
 from hyrespinn.training.windows import stretches

@@ -22,8 +22,8 @@ from hyrespinn.geometry.sampling import sampler_named
 from hyrespinn.losses.adaptive import Adaptivity
 from hyrespinn.losses.objective import Objective
 from hyrespinn.losses.terms import Counts, Samples, Weights
-from hyrespinn.nn import PINNConfig
-from hyrespinn.nn.parameters import cast, flatten
+from hyrespinn.models import PINNConfig
+from hyrespinn.models.parameters import cast, flatten
 from hyrespinn.problems.problem import anatomy
 from hyrespinn.solution import inputs_of
 from hyrespinn.training.stages import AdamStage, QuasiNewtonStage
