@@ -23,6 +23,11 @@ TINY: dict[str, Any] = {
 """Settings with which a whole solve takes a second or two, besides its compilation."""
 
 
+def in_window_two(row):
+    """A callback that stops a march after the first chunk of its second window."""
+    return row["window"] == 2
+
+
 def some_slow(names: Iterable[Any], slow: Container[Any]) -> list[Any]:
     """The parameters of a test; only ``make test-all`` runs those that are slow."""
     return [pytest.param(n, marks=[pytest.mark.slow] if n in slow else []) for n in names]

@@ -16,11 +16,10 @@ from hyrespinn.losses.context import first_window
 from hyrespinn.losses.objective import Objective
 from hyrespinn.losses.terms import Counts, Weights
 from hyrespinn.problems.problem import anatomy
-from hyrespinn.training import loop
 from hyrespinn.training.adaptive_windows import SMALLEST, AdaptiveWindows, window_error
 from hyrespinn.training.windows import WindowOutcome
 
-from helpers import TINY, Heat
+from helpers import TINY, Heat, in_window_two
 
 RULE = AdaptiveWindows((0.0, 1.0), 4, 1e-3, steps=100)
 SETTINGS = {
@@ -41,8 +40,8 @@ def march(*results: tuple[int, bool]) -> list[WindowOutcome]:
 
 
 def where(tried: list[WindowOutcome]) -> tuple[float, float]:
-    stretch = RULE.following(tried)
-    return stretch.start, round(stretch.end, 6)
+    window = RULE.following(tried)
+    return window.start, round(window.end, 6)
 
 
 def test_a_window_that_does_not_converge_is_halved():
@@ -65,7 +64,7 @@ def test_the_windows_fill_time_exactly():
     while not RULE.is_over(tried):
         tried.append(WindowOutcome(RULE.following(tried), "completed", "", 10, {}))
         assert len(tried) < 50
-    kept = [w.stretch for w in tried if w.kept]
+    kept = [w.window for w in tried if w.kept]
     assert kept[0].start == 0
     assert kept[-1].end == 1
     assert all(a.end == b.start for a, b in pairwise(kept))
@@ -127,23 +126,15 @@ def test_a_whole_run_keeps_converged_windows(found):
 def test_a_stopped_run_resumes_to_the_same_bits(found, tmp_path):
     """Stopped in a window that comes after a halved one."""
     whole, settings = found
-    stop = loop.Trainer._should_stop
-
-    def early(self, stage):
-        stop(self, stage)
-        if self.progress.window == 1 and self.progress.done is None:
-            self._finish("interrupted", "stopped by the test")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop.Trainer, "_should_stop", early)
-        part = hp.solve(
-            Heat(nu=0.2),
-            preset="general",
-            settings=settings,
-            progress=False,
-            seed=2,
-            out=tmp_path / "run",
-        )
+    part = hp.solve(
+        Heat(nu=0.2),
+        preset="general",
+        settings=settings,
+        progress=False,
+        seed=2,
+        out=tmp_path / "run",
+        callbacks=[in_window_two],
+    )
     assert part.result["status"] == "interrupted"
     assert part.windows[0] == whole.windows[0]
     again = hp.resume(tmp_path / "run", progress=False)

@@ -10,7 +10,11 @@ from hyrespinn.optim import adam, ssbroyden
 from hyrespinn.optim.line_search import strong_wolfe
 
 pytestmark = pytest.mark.usefixtures("x64")
-RULES = sorted(ssbroyden.RULES)
+RULES = {
+    "ssbroyden": ssbroyden.ssbroyden_rule,
+    "ssbfgs": ssbroyden.ssbfgs_rule,
+    "bfgs": ssbroyden.bfgs_rule,
+}
 
 
 def random_case(seed: int, n: int = 7):
@@ -42,7 +46,7 @@ def textbook(H, s, y, tau, phi):
 @pytest.mark.parametrize("seed", range(5))
 def test_update_satisfies_the_secant_equation_and_stays_positive_definite(rule, seed):
     H, s, y, g = random_case(seed)
-    change = ssbroyden.update(s, y, H @ y, s @ g, jnp.asarray(0.7), ssbroyden.RULES[rule])
+    change = ssbroyden.update(s, y, H @ y, s @ g, jnp.asarray(0.7), RULES[rule])
     new = applied(change, H)
     np.testing.assert_allclose(new @ y, s, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(new, new.T, rtol=1e-10, atol=1e-10)
@@ -54,7 +58,7 @@ def test_update_satisfies_the_secant_equation_and_stays_positive_definite(rule, 
 @pytest.mark.parametrize("rule", RULES)
 def test_update_is_the_printed_formula(rule):
     H, s, y, g = random_case(3)
-    chosen = ssbroyden.RULES[rule]
+    chosen = RULES[rule]
     a, Hy = jnp.asarray(0.7), H @ y
     tau, phi = chosen(ssbroyden.Scalars(y @ s, y @ Hy, s @ g, a, 7))
     new = applied(ssbroyden.update(s, y, Hy, s @ g, a, chosen), H)
@@ -80,9 +84,7 @@ def test_an_exact_inverse_is_kept_within_a_factor_of_ten(rule):
     for a in (1.0, 0.4, 1.7):  # an exact Newton step, and ones that are too short and too long
         s = -a * H @ g
         y = A @ s
-        new = applied(
-            ssbroyden.update(s, y, H @ y, s @ g, jnp.asarray(a), ssbroyden.RULES[rule]), H
-        )
+        new = applied(ssbroyden.update(s, y, H @ y, s @ g, jnp.asarray(a), RULES[rule]), H)
         ratio = np.linalg.eigvals(np.asarray(new @ A)).real
         assert ratio.min() > 0.1
         assert ratio.max() < 10
@@ -158,7 +160,7 @@ def rosenbrock(x):
 @pytest.mark.parametrize("rule", RULES)
 def test_rosenbrock_is_solved(rule):
     function = jax.value_and_grad(rosenbrock)
-    end = ssbroyden.minimise(function, jnp.full(4, -1.2), 300, ssbroyden.RULES[rule])
+    end = ssbroyden.minimise(function, jnp.full(4, -1.2), 300, RULES[rule])
     np.testing.assert_allclose(end.theta, 1.0, atol=1e-6)
 
 
@@ -230,10 +232,10 @@ def test_the_adam_schedule_is_the_papers():
 def test_adam_follows_its_formula():
     """Two steps by hand: bias-corrected moments."""
     f = jax.value_and_grad(lambda x: jnp.sum(jnp.array([1.0, 10.0]) * x**2))
-    state = adam.start(jnp.ones(2))
+    state = adam.start(jnp.ones(2), adam.moments())
     x, m, v = np.ones(2), np.zeros(2), np.zeros(2)
     for k in (1, 2):
-        state = adam.step(f, state, lambda _: 0.1)
+        state = adam.step(f, state, lambda _: 0.1, adam.moments())
         g = np.array([2.0, 20.0]) * x
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
         x = x - 0.1 * (m / (1 - 0.9**k)) / (np.sqrt(v / (1 - 0.999**k)) + 1e-8)

@@ -12,8 +12,8 @@ import pytest
 from hyrespinn.experiments.config import TrainConfig
 from hyrespinn.experiments.stages import make_stages
 from hyrespinn.training.checkpoint import load_meta
-from hyrespinn.training.loop import Stops
 from hyrespinn.training.records import Clock
+from hyrespinn.training.stopping import Stops
 
 from helpers import TINY, Heat
 

@@ -18,33 +18,34 @@ from hyrespinn.losses.objective import Objective
 from hyrespinn.losses.terms import Counts, Weights
 from hyrespinn.models.window import InWindow
 from hyrespinn.problems.problem import anatomy
-from hyrespinn.training import loop
-from hyrespinn.training.windows import stretches
+from hyrespinn.training.march import Compiled
+from hyrespinn.training.stage_run import StageRun
+from hyrespinn.training.windows import fixed_windows
 
-from helpers import TINY, Heat
+from helpers import TINY, Heat, in_window_two
 
 SETTINGS = {**TINY, "train.ssbroyden_steps": 0, "train.adam_rate": 1e-2, "train.windows": 3}
 KEY = jax.random.key(1)
 
 
 def test_equal_windows_and_their_overshoot():
-    found = stretches((0.0, 3.0), 3, overshoot=0.1)
+    found = fixed_windows((0.0, 3.0), 3, overshoot=0.1)
     assert [(w.start, w.end) for w in found] == [(0, 1), (1, 2), (2, 3)]
     np.testing.assert_allclose([w.length for w in found], [1.1, 1.1, 1.0])
 
 
 def test_windows_with_given_ends():
-    found = stretches((0.0, 1.0), 1, [0.1, 0.4, 1.0])
+    found = fixed_windows((0.0, 1.0), 1, [0.1, 0.4, 1.0])
     assert [(w.start, w.end) for w in found] == [(0, 0.1), (0.1, 0.4), (0.4, 1)]
 
 
 def test_windows_get_steps_by_the_time_still_to_come():
-    tapered = stretches((0.0, 2.0), 4, taper=1.0)
+    tapered = fixed_windows((0.0, 2.0), 4, taper=1.0)
     np.testing.assert_allclose([w.effort for w in tapered], [1.6, 1.2, 0.8, 0.4])
     assert [w.steps(10) for w in tapered] == [16, 12, 8, 4]
     assert tapered[-1].steps(1) == 1  # a stage never vanishes
-    assert {w.effort for w in stretches((0.0, 2.0), 4)} == {1.0}
-    late = stretches((0.0, 2.0), 4, taper=-1.0)
+    assert {w.effort for w in fixed_windows((0.0, 2.0), 4)} == {1.0}
+    late = fixed_windows((0.0, 2.0), 4, taper=-1.0)
     np.testing.assert_allclose([w.effort for w in late], [0.4, 0.8, 1.2, 1.6])
 
 
@@ -61,7 +62,7 @@ def test_windows_get_steps_by_the_time_still_to_come():
 )
 def test_bad_windows_are_explained(arguments, message):
     with pytest.raises(UserError, match=message):
-        stretches((0.0, 1.0), *arguments)
+        fixed_windows((0.0, 1.0), *arguments)
 
 
 @pytest.mark.usefixtures("x64")
@@ -172,13 +173,13 @@ def test_every_window_is_recorded(marched):
 def test_windows_are_compiled_once(monkeypatch):
     """After the first window nothing is compiled any more."""
     seen = []
-    record = loop.Trainer._record
+    chunk = StageRun._record
 
-    def watched(self, stage, state, measure):
-        record(self, stage, state, measure)
-        seen.append((self.progress.window, self.clock.compilation))
+    def watched(self, state):
+        chunk(self, state)
+        seen.append((self.progress.window, self.watch.clock.compilation))
 
-    monkeypatch.setattr(loop.Trainer, "_record", watched)
+    monkeypatch.setattr(StageRun, "_record", watched)
     settings = {**SETTINGS, "train.ssbroyden_steps": 4, "train.last_layer": "initial"}
     hp.solve(Heat(), preset="general", settings=settings, progress=False)
     assert [w for w, _ in seen] == [0, 0, 1, 1, 2, 2]
@@ -224,15 +225,15 @@ CONTINUED = {
 @pytest.mark.slow
 def test_a_continued_window_keeps_what_the_optimiser_has_learnt(tmp_path, monkeypatch):
     ends, begins = [], []
-    continued = loop.Trainer._continued
+    carry = Compiled.carry
 
-    def watched(self, before, theta, context):
-        ends.append(jax.device_get(before.optimiser))
-        state = continued(self, before, theta, context)
-        begins.append(jax.device_get(state.optimiser))
-        return state
+    def watched(self, state, before):
+        ends.append(jax.device_get(before))
+        carried = carry(self, state, before)
+        begins.append(jax.device_get(carried.optimiser))
+        return carried
 
-    monkeypatch.setattr(loop.Trainer, "_continued", watched)
+    monkeypatch.setattr(Compiled, "carry", watched)
     solution = hp.solve(
         Heat(), preset="general", settings=CONTINUED, progress=False, out=tmp_path / "run"
     )
@@ -287,24 +288,16 @@ def test_a_chain_trained_in_turn_cannot_be_continued():
 )
 def test_a_stopped_march_resumes_to_the_same_bits(tmp_path, settings, steps):
     """Stopped in the second window, resumed: the third begins from the same parameters."""
-    stop = loop.Trainer._should_stop
-
-    def early(self, stage):
-        stop(self, stage)
-        if self.progress.window == 1:  # after the first chunk of window 2
-            self._finish("interrupted", "stopped by the test")
-
     whole = hp.solve(Heat(), preset="general", settings=settings, progress=False, seed=2)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop.Trainer, "_should_stop", early)
-        part = hp.solve(
-            Heat(),
-            preset="general",
-            settings=settings,
-            progress=False,
-            seed=2,
-            out=tmp_path / "run",
-        )
+    part = hp.solve(
+        Heat(),
+        preset="general",
+        settings=settings,
+        progress=False,
+        seed=2,
+        out=tmp_path / "run",
+        callbacks=[in_window_two],
+    )
     assert part.result["status"] == "interrupted"
     assert len(part.windows) == 2
     assert part.result["rel_l2"] is None  # the last window has no solution yet

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ from ..training.march import March, Outcome, Restored, Training
 from ..training.records import Clock, Silent
 from ..training.run_state import RunState
 from ..training.stopping import Stops
-from ..training.watch import Watch
+from ..training.watch import Callback, Watch
 from ..training.windows import ENDS_ALL, WHOLE, FixedWindows, Windows, fixed_windows
 from .compiled import kept_programs
 from .config import RunConfig
@@ -64,6 +64,7 @@ def solve(
     max_seconds: float | None = None,
     out: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
+    callbacks: Sequence[Callback] = (),
     progress: bool = True,
     reference: bool = True,
 ) -> Solution:
@@ -71,7 +72,9 @@ def solve(
 
     ``settings`` changes single keys of the preset, such as ``{"model.centers": 64}``; ``out`` is
     a run directory to create, in which everything is kept and from which a stopped run can be
-    resumed. The reference, where the problem has one, only measures the error.
+    resumed. Each of ``callbacks`` is called with every row of the history, a dict such as
+    ``{"step": 50, "loss_total": 1e-3, …}``, and stops the run, to be resumed, by returning true. The
+    reference, where the problem has one, only measures the error.
 
     >>> import hyrespinn as hp
     >>> solution = hp.solve(hp.problems.Heat1D(), preset="smoke", progress=False,
@@ -88,7 +91,9 @@ def solve(
         max_seconds=max_seconds,
         settings=settings,
     )
-    return solve_configured(config, out, progress=progress, reference=reference)
+    return solve_configured(
+        config, out, progress=progress, reference=reference, callbacks=callbacks
+    )
 
 
 def solve_configured(
@@ -97,9 +102,11 @@ def solve_configured(
     *,
     progress: bool = True,
     reference: bool = True,
+    callbacks: Sequence[Callback] = (),
 ) -> Solution:
     """Run a configuration; a mistake found before anything is computed leaves no directory."""
     session = Session(config, progress=progress, reference=reference)
+    session.callbacks = callbacks
     if out is None:
         return session.run()
     session.directory = RunDirectory.create(Path(out), config)
@@ -147,6 +154,7 @@ class Session:
         self.begin = time.perf_counter()
         self.config = config
         self.directory: RunDirectory | None = None
+        self.callbacks: Sequence[Callback] = ()
         self.found = anatomy(config.problem)
         self.windows = self._windows()
         self.limit = config.max_seconds if limit is None else limit
@@ -194,6 +202,7 @@ class Session:
                 monitor,
                 interrupt.requested,
                 config.train.checkpoint_seconds,
+                self.callbacks,
             )
             march = March(training, watch)
             with closing(march.programs):

@@ -211,6 +211,7 @@ class StageRun:
         run.row = row
         watch.reporter.row({**row, "stage_steps": self.progress.stage_steps})
         watch.store.append(row)
+        watch.show(row)
 
 
 def copied(state: T) -> T:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -13,7 +13,10 @@ from ..losses.context import Context
 from .records import Clock, Reporter, Silent, Store
 from .run_state import RunState
 from .stage import StageState
-from .windows import Window
+from .windows import Row, Window
+
+Callback = Callable[[Row], bool | None]
+"""Is shown every row of the history, and may return true to stop the training."""
 
 
 class Monitor(Protocol):
@@ -26,7 +29,7 @@ class Monitor(Protocol):
 
 @dataclass
 class Watch:
-    """The clock, what is shown, what is kept, and whether somebody asks to stop.
+    """The clock, what is shown, what is kept, and whether somebody or a callback asks to stop.
 
     ``checkpoint_seconds`` pass between two checkpoints.
     """
@@ -35,9 +38,20 @@ class Watch:
     reporter: Reporter = field(default_factory=Silent)
     store: Store = field(default_factory=Silent)
     monitor: Monitor | None = None
-    interrupted: Callable[[], bool] = lambda: False
+    asked_to_stop: Callable[[], bool] = lambda: False
     checkpoint_seconds: float = 30.0
+    callbacks: Sequence[Callback] = ()
+    _stopped: bool = False
     _last: float = field(default_factory=time.monotonic)
+
+    def show(self, row: Row) -> None:
+        """Show a row to all callbacks."""
+        answers = [callback(row) for callback in self.callbacks]
+        self._stopped = self._stopped or any(answers)
+
+    def interrupted(self) -> bool:
+        """Whether the training is to stop here."""
+        return self._stopped or self.asked_to_stop()
 
     def checkpoint(self, state: StageState, run: RunState, force: bool = False) -> None:
         """Keep the state where it is time to, or where that is asked for."""
