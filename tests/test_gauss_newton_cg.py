@@ -20,6 +20,8 @@ from hyrespinn.optim import gauss_newton_cg as gn
 from hyrespinn.optim.conjugate_gradients import least_squares
 from hyrespinn.training.circulant import circulant_preconditioner
 
+from helpers import in_window_two
+
 pytestmark = pytest.mark.usefixtures("x64")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -108,6 +108,7 @@ def _inside(low: Float[Array, 3], high: Float[Array, 3]) -> Float[Array, ""]:
     return a + jnp.where(jnp.isfinite(fb) & jnp.isfinite(db), fraction, least) * width
 
 
+@runtime_checkable
 class Searching(Protocol):
     """The state of an optimiser that searches along lines: a point with its value and gradient, the
     last ``decrease``, and ``fresh`` where nothing is known of the curvature yet."""

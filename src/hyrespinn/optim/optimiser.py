@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -40,6 +40,7 @@ class Sketch(NamedTuple):
     step: Array
 
 
+@runtime_checkable
 class System(Protocol):
     """All that an optimiser sees of a loss: the squared norm of a vector of rows, on some points.
 
@@ -71,6 +72,7 @@ class System(Protocol):
         """The shapes of the arrays that the vector of parameters is made of, in its order."""
 
 
+@runtime_checkable
 class OptimiserState(Protocol):
     """What the training reads of any optimiser's state; a pytree of arrays."""
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from jax import Array
 
@@ -15,6 +15,7 @@ from .stage import StageState
 from .windows import Row
 
 
+@runtime_checkable
 class Reporter(Protocol):
     """Shows what happens; the null one shows nothing."""
 
@@ -23,6 +24,7 @@ class Reporter(Protocol):
     def message(self, text: str) -> None: ...
 
 
+@runtime_checkable
 class Store(Protocol):
     """Keeps what must survive; the null one keeps nothing."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,7 @@ Measured = tuple[dict[str, Array], dict[str, Array]]
 """The losses, and other columns of the history."""
 
 
+@runtime_checkable
 class StagePrograms(Protocol):
     """The compiled functions of a stage; ``renew`` and ``advance`` use up the state they are given."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from jax import Array
 
@@ -19,6 +19,7 @@ Callback = Callable[[Row], bool | None]
 """Is shown every row of the history, and may return true to stop the training."""
 
 
+@runtime_checkable
 class Monitor(Protocol):
     """Further columns of the history, such as errors against a reference."""
 
