@@ -17,6 +17,8 @@ from hyrespinn.losses.adaptive import Adaptivity
 from hyrespinn.losses.context import first_window
 from hyrespinn.losses.objective import Objective
 from hyrespinn.losses.terms import Counts, Weights
+from hyrespinn.models import Gates, Moving
+from hyrespinn.models.kernels import Gaussian
 from hyrespinn.models.parameters import cast, flatten
 from hyrespinn.problems.problem import anatomy
 from hyrespinn.solution import inputs_of
@@ -25,7 +27,7 @@ SCENE = hp.TimeBox(t=(0.0, 1.0), x=(0.0, 2.0), y=(-1.0, 1.0))
 LINE = hp.Box(x=(0.0, 1.0))
 KEY = jax.random.key(5)
 WEIGHTS = Weights(2.0, 30.0, 40.0)
-TINY = hp.HyResPINNConfig(width=6, centers=5, kernel="gaussian", phi_beta=0.6, lambda_g=0.1)
+TINY = hp.HyResPINN(width=6, kernels=Moving(5, Gaussian()), gates=Gates(beta=0.6, penalty=0.1))
 
 
 def plain(theta):

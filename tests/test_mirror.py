@@ -13,7 +13,7 @@ from hyrespinn.derivatives import closure, coordinates, lift
 from hyrespinn.errors import UserError
 from hyrespinn.experiments.presets import configure
 from hyrespinn.geometry.sampling import kronecker
-from hyrespinn.models import PINNConfig
+from hyrespinn.models import PINN
 from hyrespinn.problems.ansatz import build_ansatz
 from hyrespinn.problems.continuation import goes_on_smoothly
 from hyrespinn.problems.fields import Point
@@ -150,7 +150,7 @@ def test_the_conditions_hold_for_any_periodic_network(name, x64):
     made, walls = FOUND[name]
     ansatz, left = build_ansatz(made, True, mirror=True)
     assert [type(c) for c in left] == [hp.Initial]
-    config = PINNConfig(width=7, depth=2)
+    config = PINN(width=7, depth=2)
     inputs = inputs_of(made, anatomy(made), True, mirror=True)
     assert inputs.periodic[1:] == (True,) * len(walls)
     network = config.build(inputs, jax.random.key(3))
@@ -351,7 +351,7 @@ def test_waves_between_walls_are_solved_with_a_lattice():
 @pytest.mark.slow
 def test_any_model_takes_mirrors_without_a_lattice():
     settings = {**TINY, "train.mirror": True, "train.ssbroyden_steps": 0}
-    del settings["model.centers"]
+    del settings["model.kernels.count"]
     solution = hp.solve(
         hp.problems.Burgers(), model="pinn", preset="smoke", progress=False, settings=settings
     )

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hyrespinn.derivatives import closure, concatenate, coordinates, exp, lift, sin, square, tanh
-from hyrespinn.models import HyResPINNConfig, PINNConfig
+from hyrespinn.models import PINN, Deep, HyResPINN, Moving
 from hyrespinn.models.parameters import flatten
 from hyrespinn.models.window import InWindow
 from hyrespinn.problems import PROBLEMS, problem_named
@@ -150,7 +150,7 @@ SOME = {"allen-cahn-dirichlet", "darcy-3d-neumann", "grey-scott", "korteweg-de-v
 
 @pytest.mark.parametrize("name", some_slow(sorted(PROBLEMS), PROBLEMS.keys() - SOME))
 def test_every_problem_gives_the_same_residual_and_gradient(name):
-    agree(*both_ways(problem_named(name)(), PINNConfig(width=6, depth=2)))
+    agree(*both_ways(problem_named(name)(), PINN(width=6, depth=2)))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_every_problem_gives_the_same_residual_and_gradient(name):
 )
 def test_permeabilities(mu):
     problem = problem_named("darcy-2d-dirichlet")(mu=mu)
-    agree(*both_ways(problem, HyResPINNConfig(width=6, depth=1, blocks=1, centers=8)))
+    agree(*both_ways(problem, HyResPINN(width=6, kernels=Moving(8), deep=Deep(1))))
 
 
 @jax.custom_vjp

@@ -10,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..models import Deep, Fourier, Frequencies, Moving
+from ..models.kernels import Gaussian
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -23,15 +26,19 @@ SHAPES = {
     # With time one more layer in place of the Fourier features was as good within a tenth; but
     # Fourier features were better on Allen–Cahn (periodic), with both seeds (docs/training.md).
     "hyrespinn": Shape(
-        steady={"kernel": "gaussian", "width_quantile": 0.3, "depth": 1, "centers": 16},
+        steady={
+            "kernels": Moving(count=16, kernel=Gaussian(), quantile=0.3),
+            "deep": Deep(depth=1, fourier=Fourier(features=24, scale=2.0)),
+        },
     ),
     "pinn": Shape(time={"depth": 4}, steady={"depth": 4}),
     "respinn": Shape(time={"depth": 5}, steady={"depth": 3}),
     "expertpinn": Shape(
-        time={"depth": 2, "fourier_scale": 2.0}, steady={"depth": 1, "fourier_scale": 2.0}
+        time={"depth": 2, "fourier": Fourier(scale=2.0)},
+        steady={"depth": 1, "fourier": Fourier(scale=2.0)},
     ),
     "stackedpinn": Shape(time={"levels": 1, "depth": 4}, steady={"levels": 1, "depth": 3}),
-    "piratenet": Shape(steady={"fourier_scale": 3.0}),
+    "piratenet": Shape(steady={"fourier": Frequencies(scale=3.0)}),
 }
 
 
