@@ -11,7 +11,7 @@ import pytest
 
 TINY: dict[str, Any] = {
     "model.width": 6,
-    "model.centers": 5,
+    "model.kernels.count": 5,
     "train.adam_steps": 40,
     "train.ssbroyden_steps": 40,
     "train.round_steps": 20,
