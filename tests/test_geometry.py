@@ -11,8 +11,8 @@ import pytest
 from hyrespinn.errors import UserError
 from hyrespinn.geometry import Annulus, Box, TimeBox
 from hyrespinn.geometry.domain import check_side
-from hyrespinn.geometry.patch import shares
 from hyrespinn.geometry.exterior import with_exterior
+from hyrespinn.geometry.patch import shares
 from hyrespinn.geometry.sampling import (
     SAMPLERS,
     PoissonDisk,
