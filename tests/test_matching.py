@@ -284,6 +284,12 @@ def test_a_size_without_a_formula_is_that_of_the_network():
     assert matched.count(inputs()) == 301
 
 
-def test_kernels_in_place_of_a_width_cannot_be_matched():
+def test_an_expansion_is_matched_by_its_number_of_kernels():
+    spec = KernelExpansion(Scattered(10, overlap=2.0))
+    matched = match_parameters(spec, 1000, inputs())
+    assert matched == KernelExpansion(Scattered(1000 - 4, overlap=2.0))
+    assert matched.count(inputs()) == 1000
+    with pytest.raises(UserError, match="the smallest has 10"):
+        match_parameters(spec, 3, inputs(2))
     with pytest.raises(UserError, match="The size of KernelExpansion cannot be matched"):
-        match_parameters(KernelExpansion(), 100, inputs())
+        match_parameters(KernelExpansion(Lattice()), 1000, inputs())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from .kernels.scattered import Scattered
 from .keys import generator
 from .layers import Series
 from .model import Model
-from .spec import ModelSpec
+from .spec import Knob, ModelSpec
 
 
 class KernelExpansionNetwork(Model):
@@ -77,6 +77,13 @@ class KernelExpansion(ModelSpec):
     def count(self, inputs: Inputs) -> int:
         affine = dense_count(_embedding(inputs).size, inputs.outputs)
         return self.kernels.number * inputs.outputs + affine
+
+    def knob(self, inputs: Inputs) -> Knob | None:
+        """The number of kernels, where they are scattered."""
+        kernels = self.kernels
+        if isinstance(kernels, Lattice):
+            return None
+        return Knob(kernels.count, lambda n: replace(self, kernels=replace(kernels, count=n)))
 
 
 def _embedding(inputs: Inputs) -> Embedding:

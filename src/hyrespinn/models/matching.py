@@ -25,7 +25,8 @@ class Sized(Protocol):
     def count(self, inputs: Inputs) -> int: ...
 
 
-S = TypeVar("S", bound=Sized)
+S = TypeVar("S", bound=Sized | ModelSpec)
+W = TypeVar("W", bound=Sized)
 
 
 def tolerance(target: int) -> float:
@@ -42,9 +43,41 @@ def match_parameters(spec: S, target: int, inputs: Inputs) -> S:
 
     "About" is :func:`tolerance`. Where no width alone comes as close, the model's fine knob is
     tuned too, as little as possible: the last hidden width, an ExpertPINN's number of Fourier
-    features, a HyResPINN's number of kernels.
+    features, a HyResPINN's number of kernels. A model without a width has its knob alone.
     """
-    _check(spec, target)
+    if target < 1:
+        raise UserError(f"The number of parameters to match must be at least 1, not {target}.")
+    if isinstance(spec, Sized):
+        return _by_width(spec, target, inputs)
+    knob = spec.knob(inputs) if isinstance(spec, ModelSpec) else None
+    if knob is None:
+        raise UserError(
+            f"The size of {type(spec).__name__} cannot be matched: give it a field `width` and a "
+            "method `count(inputs)` for its number of trained parameters, or set its size by hand."
+        )
+    changed: Any = _by_knob(spec, knob, target, inputs)
+    return changed
+
+
+def _by_knob(spec: ModelSpec, knob: Knob, target: int, inputs: Inputs) -> ModelSpec:
+    """The specification whose only knob brings it nearest to the target."""
+    above = _first_reaching(
+        target, lambda v: knob.turned(v).count(inputs), knob.smallest, knob.step
+    )
+    settings = [v for v in (above - knob.step, above) if v >= knob.smallest]
+    nearest = min(map(knob.turned, settings), key=lambda c: abs(c.count(inputs) - target))
+    if not _close(nearest.count(inputs), target):
+        smallest = knob.turned(knob.smallest).count(inputs)
+        raise UserError(
+            f"No {type(spec).__name__} with these settings has {target:,} parameters within "
+            f"{tolerance(target):.0%}: the nearest has {nearest.count(inputs):,}, the smallest has "
+            f"{smallest:,}."
+        )
+    return nearest
+
+
+def _by_width(spec: W, target: int, inputs: Inputs) -> W:
+    """The specification with another width and, where it must be, another setting of its knob."""
     sized = [_resized(spec, w) for w in _widths_around(spec, target, inputs)]
     nearest = min(sized, key=lambda c: abs(c.count(inputs) - target))
     if _close(nearest.count(inputs), target):
@@ -55,17 +88,7 @@ def match_parameters(spec: S, target: int, inputs: Inputs) -> S:
     return tuned
 
 
-def _check(spec: object, target: int) -> None:
-    if not isinstance(spec, Sized):
-        raise UserError(
-            f"The size of {type(spec).__name__} cannot be matched: give it a field `width` and a "
-            "method `count(inputs)` for its number of trained parameters, or set its size by hand."
-        )
-    if target < 1:
-        raise UserError(f"The number of parameters to match must be at least 1, not {target}.")
-
-
-def _resized(spec: S, width: int) -> S:
+def _resized(spec: W, width: int) -> W:
     changed: Any = spec  # a dataclass, which no protocol can say
     return replace(changed, width=width)
 
