@@ -19,8 +19,8 @@ import optax
 from hyrespinn.derivatives import closure, coordinates, parse
 from hyrespinn.experiments.environment import environment
 from hyrespinn.files import write_json
-from hyrespinn.nn import HyResPINNConfig, Inputs
-from hyrespinn.nn.parameters import cast, flatten
+from hyrespinn.models import HyResPINNConfig, Inputs
+from hyrespinn.models.parameters import cast, flatten
 from hyrespinn.problems import AllenCahnDirichlet
 from timing import time_together
 

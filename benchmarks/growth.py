@@ -21,8 +21,8 @@ from hyrespinn.experiments.monitor import Monitor
 from hyrespinn.experiments.presets import configure
 from hyrespinn.experiments.solve import Session
 from hyrespinn.experiments.stages import make_stages
-from hyrespinn.nn import initialise
-from hyrespinn.nn.parameters import flatten
+from hyrespinn.models import initialise
+from hyrespinn.models.parameters import flatten
 from hyrespinn.problems import problem_named
 from hyrespinn.references import reference_of
 from hyrespinn.training.loop import Progress, Stops, Trainer

@@ -22,7 +22,7 @@ from hyrespinn.experiments.environment import environment
 from hyrespinn.experiments.presets import FAST_MODEL, configure, match_parameters
 from hyrespinn.experiments.solve import Session
 from hyrespinn.files import write_json
-from hyrespinn.nn import model_named
+from hyrespinn.models import model_named
 from hyrespinn.problems import problem_named
 from hyrespinn.problems.boundary import Lifted
 from hyrespinn.problems.statement import state

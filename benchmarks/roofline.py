@@ -24,9 +24,9 @@ import optax
 from hyrespinn.derivatives import MultiIndex, closure, coordinates, parse
 from hyrespinn.experiments.environment import environment
 from hyrespinn.files import write_json
-from hyrespinn.nn import HyResPINNConfig, Inputs
-from hyrespinn.nn.mlp import MLP
-from hyrespinn.nn.parameters import cast, flatten
+from hyrespinn.models import HyResPINNConfig, Inputs
+from hyrespinn.models.mlp import MLP
+from hyrespinn.models.parameters import cast, flatten
 from hyrespinn.optim import adam
 from hyrespinn.problems import AllenCahnDirichlet
 from jax import Array

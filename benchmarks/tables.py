@@ -26,7 +26,7 @@ from hyrespinn.experiments.bench_table import (
     summary_grid,
 )
 from hyrespinn.experiments.published import PAPER_ROWS, published_error
-from hyrespinn.nn import MODELS
+from hyrespinn.models import MODELS
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"

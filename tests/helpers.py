@@ -11,16 +11,16 @@ import pytest
 
 TINY: dict[str, Any] = {
     "model.width": 6,
-    "model.centers": 5,
-    "train.adam_steps": 40,
-    "train.ssbroyden_steps": 40,
-    "train.round_steps": 20,
-    "train.points": 64,
-    "train.adam_points": 32,
-    "train.initial_points": 16,
-    "train.pool": 2,
+    "model.kernels.count": 5,
+    "stages.adam.steps": 40,
+    "stages.adam.batch": 32,
+    "stages.ssbroyden.steps": 40,
+    "stages.ssbroyden.round_steps": 20,
+    "points.interior": 64,
+    "points.initial": 16,
+    "points.adaptive.pool": 2,
 }
-"""Settings with which a whole solve takes a second or two, besides its compilation."""
+"""Settings of ``method="network"`` with which a whole solve takes a second or two, besides its compilation."""
 
 
 def in_window_two(row):

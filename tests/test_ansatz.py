@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hyrespinn.derivatives import closure, coordinates, lift
 from hyrespinn.geometry.sampling import uniform
+from hyrespinn.models import Moving
 from hyrespinn.problems.boundary import Lifted, Penalty
 from hyrespinn.problems.fields import Point
 from hyrespinn.problems.statement import state
@@ -207,9 +208,9 @@ def test_two_fields_keep_their_own_conditions(x64):
 def test_a_solution_on_a_square_can_be_evaluated(data, x64):
     """A :class:`Solution` makes its ansatz itself, when it is first called."""
     made = problem(SQUARE, [hp.Dirichlet(data)])
-    config = hp.HyResPINNConfig(width=3, centers=3)
+    config = hp.HyResPINN(width=3, kernels=Moving(3))
     model = config.build(Lifted().inputs(state(made)), jax.random.key(0))
-    solution = hp.Solution(made, model, "hyrespinn", config, "float64", Lifted())
+    solution = hp.Solution(made, model, "hyrespinn", config, "float64", True)
     x, y = np.array([0.0, 2.0, 1.0]), np.array([0.2, 0.1, 0.5])
     expected = wave(Point(jnp.stack([x, y], axis=1), ("x", "y"))) if callable(data) else 0.0
     np.testing.assert_allclose(solution(x=x, y=y), expected, atol=1e-13)

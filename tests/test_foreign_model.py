@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hyrespinn.derivatives import closure, coordinates, propagate
-from hyrespinn.nn import MODELS
+from hyrespinn.models import MODELS, Model, ModelSpec
 
 from helpers import TINY, Heat
 
 
-class Foreign(eqx.Module):
+class Foreign(Model):
     """An Equinox network, mapped over the points."""
 
     mlp: eqx.nn.MLP
@@ -26,9 +26,8 @@ class Foreign(eqx.Module):
 
 
 @dataclass(frozen=True)
-class ForeignConfig:
+class ForeignSpec(ModelSpec):
     width: int = 6
-    centers: int = 0
 
     def build(self, inputs, key):
         return Foreign(eqx.nn.MLP(2, inputs.outputs, self.width, 2, jnp.tanh, key=key))
@@ -36,13 +35,13 @@ class ForeignConfig:
 
 @pytest.fixture
 def registered(monkeypatch):
-    monkeypatch.setitem(MODELS, "foreign", ForeignConfig)
+    monkeypatch.setitem(MODELS, "foreign", ForeignSpec)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 5])
 def test_its_derivatives_are_those_of_nested_reverse_mode(x64, count):
-    model = ForeignConfig().build(type("I", (), {"outputs": 1}), jax.random.key(0))
+    model = ForeignSpec().build(type("I", (), {"outputs": 1}), jax.random.key(0))
     points = jax.random.uniform(jax.random.key(1), (count, 2))
     series = propagate(model, coordinates(points, closure([(1, 2)], 2)))
 

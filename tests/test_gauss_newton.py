@@ -10,10 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hyrespinn.nn import HyResPINNConfig
-from hyrespinn.nn.initialise import spaced_widths
-from hyrespinn.nn.last_layer import nearly_linear
-from hyrespinn.nn.parameters import flatten
+from hyrespinn.experiments.config import with_settings
+from hyrespinn.experiments.presets import configure
+from hyrespinn.experiments.solve import solve_configured
+from hyrespinn.models import PINN, KernelExpansion, Scattered
+from hyrespinn.models.kernels.initialise import spaced_widths
+from hyrespinn.models.linear_part import linear_mask
+from hyrespinn.models.parameters import flatten
 from hyrespinn.optim import gauss_newton as gn
 from hyrespinn.problems.boundary import Lifted
 from hyrespinn.problems.statement import state
@@ -22,22 +25,23 @@ from helpers import Heat, in_window_two
 
 pytestmark = pytest.mark.usefixtures("x64")
 
-KERNELS = HyResPINNConfig(
-    width=1, depth=1, deep=4, centers=48, kernel="gaussian", overlap=2.5, time_width=2.0,
-    time_levels=4.0, train_centers=False, train_shapes=False, gain=50.0, phi_beta=0.5,
-)  # fmt: skip
+KERNELS = Scattered(count=48, overlap=2.5, time_width=2.0, time_levels=4.0, exterior=0.0)
 SETTINGS = {
-    **{f"model.{k}": getattr(KERNELS, k) for k in (
-        "width", "depth", "deep", "centers", "kernel", "overlap", "time_width", "time_levels",
-        "train_centers", "train_shapes", "gain", "phi_beta",
-    )},
-    "model.fourier": 0,
     "train.stages": ("gauss-newton:12",),
     "train.points": 160,
     "train.initial_points": 40,
     "train.pool": 1,
     "train.relative_target": 0.0,
-}  # fmt: skip
+}
+
+
+def configured(problem, kernels=KERNELS, **changes):
+    config = with_settings(configure(problem, preset="general"), {**SETTINGS, **changes})
+    return replace(config, model_config=KernelExpansion(kernels))
+
+
+def solved(problem, kernels=KERNELS, out=None, **changes):
+    return solve_configured(configured(problem, kernels, **changes), progress=False, out=out)
 
 
 def least_squares(matrix, right, damping):
@@ -138,45 +142,36 @@ def test_stiff_parameters_move_little():
     np.testing.assert_allclose(held.theta[jnp.array([0, 2])], best, rtol=1e-4)
 
 
-def network(config, problem=None):
+def network(spec, problem=None):
     problem = problem or Heat()
-    return config.build(Lifted().inputs(state(problem)), jax.random.key(0))
+    return spec.build(Lifted().inputs(state(problem)), jax.random.key(0))
 
 
-@pytest.mark.parametrize("blocks", [1, 2])
-def test_a_gain_makes_the_network_nearly_linear(blocks):
-    """Twice the change of those parameters changes the output twice as much, with a gain."""
+def test_an_expansion_is_linear_in_all_of_its_parameters():
+    theta, assemble = flatten(network(KernelExpansion(KERNELS)))
+    assert theta.size == 48 + 2 + 1
+    assert not np.asarray(theta).any(), "all of it begins with zero"
+    assert linear_mask(assemble, theta).all()
     x = jnp.asarray(np.random.default_rng(0).uniform(size=(20, 2)))
-    curved = {}
-    for gain in (0.0, 50.0):
-        theta, assemble = flatten(network(replace(KERNELS, gain=gain, blocks=blocks, width=3)))
-        free = nearly_linear(assemble, theta)
-        change = jnp.asarray(np.where(free, np.random.default_rng(1).normal(size=theta.size), 0.0))
-        change = change * (0.3 / (gain or 1.0))
-        at = [assemble(theta + k * change)(x) for k in range(3)]
-        linear = jnp.linalg.norm(at[1] - at[0])
-        curved[gain] = float(jnp.linalg.norm(at[2] - 2 * at[1] + at[0]) / linear)
-    assert curved[50.0] < 0.01 < 0.1 < curved[0.0]
+    one, two = np.random.default_rng(1).normal(size=(2, theta.size))
+    together = assemble(jnp.asarray(3 * one - 2 * two))(x)
+    parts = 3 * assemble(jnp.asarray(one))(x) - 2 * assemble(jnp.asarray(two))(x)
+    np.testing.assert_allclose(together, parts, atol=1e-12)
 
 
-def test_the_nearly_linear_parameters_are_those_within_the_last_tanh():
-    model = network(KERNELS)
-    theta, assemble = flatten(model)
-    free = nearly_linear(assemble, theta)
-    assert free.sum() == 48 + (4 + 1)  # coefficients, and the last layer of the deep branch
-    marked = assemble(jnp.asarray(free, float))
-    assert bool(jnp.all(marked.blocks[0].rbf.coefficients == 1))
-    assert float(marked.blocks[0].alpha.z) == float(marked.head.layers[-1].bias[0]) == 0
-    assert theta.size == KERNELS.count(Lifted().inputs(state(Heat())))
-    without = flatten({"w": jnp.ones(3)})
-    assert nearly_linear(without[1], without[0]).all(), "a model that does not say"
+def test_the_linear_parameters_of_a_network_are_those_of_its_last_layer():
+    theta, assemble = flatten(network(PINN(width=4, depth=2)))
+    linear = linear_mask(assemble, theta)
+    assert linear.sum() == 4 + 1
+    marked = assemble(jnp.asarray(linear, float))
+    assert all(bool(jnp.all(a == 1)) for a in marked.linear_leaves())
 
 
 def test_kernels_by_their_spacing():
     """Along time as wide as asked, along a periodic coordinate by the angle between centres."""
     problem = hp.problems.KortewegDeVries()
-    rbf = network(replace(KERNELS, centers=60), problem).blocks[0].rbf
-    widths = np.asarray(rbf.distance.array.widths(3))
+    rbf = network(KernelExpansion(replace(KERNELS, count=60)), problem).kernels
+    widths = np.asarray(rbf.widths())
     np.testing.assert_allclose(widths[:, 0], 2.0)
     np.testing.assert_allclose(widths[:, 1:], 2.5 * 2 * np.pi * 4 / 60)
     x = np.sort(np.arctan2(*np.asarray(rbf.centers.array)[:, :0:-1].T))
@@ -186,29 +181,21 @@ def test_kernels_by_their_spacing():
 
 
 def test_a_steady_problem_is_solved_in_a_few_steps():
-    settings = {k: v for k, v in SETTINGS.items() if k != "train.initial_points"}
-    settings |= {"model.centers": 160, "train.points": 400, "train.boundary_points": 80}
-    solution = hp.solve(hp.problems.Poisson2D(), settings=settings, progress=False)
-    assert solution.result["status"] == "converged"
-    assert solution.result["steps"] <= 5
-    assert solution.result["rel_l2"]["u"] < 1e-3
+    changes = {"train.points": 400, "train.boundary_points": 80}
+    result = solved(hp.problems.Poisson2D(), replace(KERNELS, count=160), **changes).result
+    assert result["status"] == "converged"
+    assert result["steps"] <= 5
+    assert result["rel_l2"]["u"] < 1e-3
 
 
 @pytest.mark.slow
 def test_a_march_resumes_to_the_same_bits(tmp_path):
     """Stopped in the second window, resumed: everything after it is the same."""
-    settings = {**SETTINGS, "train.windows": 3}
-    whole = hp.solve(Heat(), preset="general", settings=settings, progress=False)
+    changes = {"train.windows": 3}
+    whole = solved(Heat(), **changes)
     assert whole.result["status"] == "converged"
     assert whole.result["rel_l2"]["u"] < 1e-4
-    part = hp.solve(
-        Heat(),
-        preset="general",
-        settings=settings,
-        progress=False,
-        out=tmp_path / "run",
-        callbacks=[in_window_two],
-    )
+    part = solved(Heat(), out=tmp_path / "run", callbacks=[in_window_two], **changes)
     assert part.result["status"] == "interrupted"
     again = hp.resume(tmp_path / "run", progress=False)
     assert again.result["status"] == "converged"
@@ -219,54 +206,34 @@ def test_a_march_resumes_to_the_same_bits(tmp_path):
 
 @pytest.mark.slow
 def test_new_points_begin_where_a_round_has_converged():
-    settings = {
-        **SETTINGS,
-        "train.gn_rounds": 2,
-        "train.pool": 2,
-        "train.stages": ("gauss-newton:30",),
-    }
-    result = hp.solve(Heat(), preset="general", settings=settings, progress=False).result
-    once = hp.solve(
-        Heat(), preset="general", settings={**settings, "train.gn_rounds": 1}, progress=False
-    ).result
+    changes = {"train.gn_rounds": 2, "train.pool": 2, "train.stages": ("gauss-newton:30",)}
+    result = solved(Heat(), **changes).result
+    once = solved(Heat(), **{**changes, "train.gn_rounds": 1}).result
     assert result["status"] == once["status"] == "converged"
     assert once["steps"] < result["steps"] < 30
 
 
 @pytest.mark.slow
 def test_another_stage_goes_on_where_gauss_newton_has_converged():
-    settings = {**SETTINGS, "train.stages": ("gauss-newton:12", "ssbroyden:5")}
-    result = hp.solve(Heat(), preset="general", settings=settings, progress=False).result
+    result = solved(Heat(), **{"train.stages": ("gauss-newton:12", "ssbroyden:5")}).result
     assert result["status"] == "completed"
     assert result["steps"] < 12 + 5
 
 
-def test_kernels_around_the_domain_make_a_better_solution():
+def test_exterior_centres_make_a_better_solution():
     """Near a boundary with kernels on one side of it alone, coefficients are large and cancel."""
+    changes = {"train.points": 480, "train.exact": False, "train.weight_per_order": 100.0}
     errors = [
-        hp.solve(
-            hp.problems.Poisson2D(),
-            progress=False,
-            settings={
-                "model.centers": 200, "model.rim": rim, "model.overlap": 2.2, "train.points": 480,
-                "train.exact": False,
-            },
+        solved(
+            hp.problems.Poisson2D(), Scattered(200, overlap=2.2, exterior=exterior), **changes
         ).result["rel_l2"]["u"]
-        for rim in (0.0, 3.0)
-    ]  # fmt: skip
+        for exterior in (0.0, 3.0)
+    ]
     assert errors[1] < 0.3 * errors[0]
 
 
-def test_a_rim_needs_kernels_whose_widths_go_by_their_spacing():
-    problem = hp.problems.Poisson2D()
-    inputs = Lifted().inputs(state(problem))
-    with pytest.raises(hp.UserError, match=r"Set model\.overlap"):
-        replace(KERNELS, overlap=0.0, rim=2.0).build(inputs, jax.random.key(0))
-
-
-def test_kernels_stand_around_the_domain_and_not_before_its_time():
-    inputs = Lifted().inputs(state(Heat()))
-    rbf = replace(KERNELS, rim=2.0).build(inputs, jax.random.key(0)).blocks[0].rbf
-    centers = np.asarray(rbf.centers.array)
+def test_centres_stand_around_the_domain_and_not_before_its_time():
+    model = network(KernelExpansion(replace(KERNELS, exterior=2.0)))
+    centers = np.asarray(model.kernels.centers.array)
     assert np.abs(centers[:, 0]).max() <= 1, "time is as it was"
     assert np.abs(centers[:, 1]).max() > 1.1

@@ -11,8 +11,8 @@ import pytest
 from hyrespinn.errors import UserError
 from hyrespinn.geometry import Annulus, Box, TimeBox
 from hyrespinn.geometry.domain import check_side
+from hyrespinn.geometry.exterior import with_exterior
 from hyrespinn.geometry.patch import shares
-from hyrespinn.geometry.rim import with_rim
 from hyrespinn.geometry.sampling import (
     SAMPLERS,
     PoissonDisk,
@@ -168,45 +168,47 @@ def test_spread_points_are_well_apart(count, dimension):
         assert pdist(points).min() > 2 * pdist(random).min()
 
 
-def rimmed(domain, count, rim, outward=None):
+def covered(domain, count, exterior, outward=None):
     outward = [True] * domain.dimension if outward is None else outward
-    return with_rim(domain.cover, domain.bounds, outward, count, rim, np.random.default_rng(0))
+    return with_exterior(
+        domain.cover, domain.bounds, outward, count, exterior, np.random.default_rng(0)
+    )
 
 
 @pytest.mark.parametrize("count", [1, 2, 300])
-def test_without_a_rim_points_are_those_of_the_domain(count):
+def test_without_an_exterior_points_are_those_of_the_domain(count):
     domain = Annulus(inner=0.25, outer=1)
-    points, in_box = rimmed(domain, count, 0.0)
+    points, in_box = covered(domain, count, 0.0)
     np.testing.assert_array_equal(points, domain.cover(count, np.random.default_rng(0)))
     assert in_box == count
 
 
-@pytest.mark.parametrize("rim", [1.0, 3.0])
+@pytest.mark.parametrize("exterior", [1.0, 3.0])
 @pytest.mark.parametrize("count", [1, 50, 900])
 @pytest.mark.parametrize("inner", [0.25, 0.9])
-def test_a_rim_is_as_wide_as_it_should_be_in_units_of_the_spacing(count, rim, inner):
+def test_an_exterior_is_as_wide_as_it_should_be_in_units_of_the_spacing(count, exterior, inner):
     """On a ring the distance to the domain is known, and the volume of what is near it."""
     domain = Annulus(inner=inner, outer=1)
-    points, in_box = rimmed(domain, count, rim)
+    points, in_box = covered(domain, count, exterior)
     assert points.shape == (count, 2)
     spacing = (4 / in_box) ** 0.5
     beyond = domain.level(points)
-    assert beyond.max() <= min(rim * spacing, 1.01) + 1e-9
+    assert beyond.max() <= min(exterior * spacing, 1.01) + 1e-9
     if count >= 900:
-        width = rim * spacing
+        width = exterior * spacing
         area = np.pi * ((1 + width) ** 2 - max(inner - width, 0) ** 2)
         np.testing.assert_allclose(spacing, (area / count) ** 0.5, rtol=0.05)
         assert beyond.max() > 0.8 * width, "and all of it has points"
 
 
-def test_a_rim_goes_outward_along_some_coordinates_and_by_their_lengths():
+def test_an_exterior_goes_outward_along_some_coordinates_and_by_their_lengths():
     domain = Box(x=(0.0, 1.0), y=(10.0, 30.0))
-    points, in_box = rimmed(domain, 400, 3.0)
+    points, in_box = covered(domain, 400, 3.0)
     scaled = (points - [0.5, 20.0]) / [0.5, 10.0]
     width = 3 * (4 / in_box) ** 0.5
     np.testing.assert_allclose(np.abs(scaled).max(axis=0), 1 + width, rtol=0.03)
     np.testing.assert_allclose(400 * width**2, 9 * (4 + 8 * width + np.pi * width**2), rtol=0.05)
-    points, _ = rimmed(domain, 400, 3.0, [False, True])
+    points, _ = covered(domain, 400, 3.0, [False, True])
     assert points[:, 0].min() >= 0
     assert points[:, 0].max() <= 1
     assert points[:, 1].max() > 31

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hyrespinn.derivatives import closure, coordinates, square
 from hyrespinn.errors import UserError
-from hyrespinn.nn.kernels import KERNELS, kernel_named
+from hyrespinn.models.kernels import KERNELS, Gaussian, Kernel, WendlandC2
 
 # ψ as a function of r inside the support, for real and complex arguments.
 FORMULAS = {
@@ -39,7 +39,6 @@ DTYPES = ["float32", "float64"]
 def test_every_kernel_is_tested():
     """A kernel added to the registry must be added to the oracles here."""
     assert set(KERNELS) == set(FORMULAS) == set(AT_CENTRE)
-    assert {name for name, kernel in KERNELS.items() if kernel.compact} == set(POWER)
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -47,7 +46,7 @@ def test_every_kernel_is_tested():
 def test_value_is_the_formula(x64, name, dtype):
     """ψ(r²) against the formula, with the precision kept."""
     r = np.linspace(0, 0.99, 12)
-    found = KERNELS[name](jnp.asarray(r**2, dtype))
+    found = KERNELS[name]()(jnp.asarray(r**2, dtype))
     assert found.dtype == dtype
     tolerance = 1e-5 if dtype == "float32" else 1e-13
     np.testing.assert_allclose(found, FORMULAS[name](r), rtol=tolerance, atol=tolerance)
@@ -61,7 +60,7 @@ def test_derivatives_by_contour_integral(x64, name, s):
     turn = np.exp(2j * np.pi * np.arange(256) / 256)
     values = FORMULAS[name](np.sqrt(s + radius * turn))
     highest = min(5, POWER.get(name, 5))
-    found = KERNELS[name].derivatives(jnp.asarray(s), highest)
+    found = KERNELS[name]().derivatives(jnp.asarray(s), highest)
     assert len(found) == highest + 1
     for k in range(highest + 1):
         expected = math.factorial(k) / radius**k * np.mean(values * turn**-k).real
@@ -99,7 +98,7 @@ def test_derivatives_are_the_printed_closed_forms(x64, name, dtype):
     """Every order that the engine needs, from next to the centre to the edge of the support."""
     r = np.array([1e-4, 1e-2, 0.2, 0.5, 0.9, 0.999])
     expected = printed(name, r)
-    found = KERNELS[name].derivatives(jnp.asarray(r**2, dtype), len(expected))[1:]
+    found = KERNELS[name]().derivatives(jnp.asarray(r**2, dtype), len(expected))[1:]
     tolerance = 1e-11 if dtype == "float64" else 5e-4
     for k, (a, b) in enumerate(zip(found, expected, strict=True), start=1):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=1e-9, err_msg=f"order {k}")
@@ -110,7 +109,7 @@ def test_derivatives_are_the_printed_closed_forms(x64, name, dtype):
 def test_derivatives_at_the_centre(x64, name, dtype):
     """ψ, ψ' and (where it exists) ψ'' have their limits at s = 0; the singular ones stay finite."""
     highest = 5 if name in SMOOTH else 3
-    found = KERNELS[name].derivatives(jnp.zeros(1, dtype), highest)
+    found = KERNELS[name]().derivatives(jnp.zeros(1, dtype), highest)
     assert all(np.isfinite(f).all() for f in found)
     for k, expected in enumerate(AT_CENTRE[name]):
         if expected is not None:
@@ -120,7 +119,7 @@ def test_derivatives_at_the_centre(x64, name, dtype):
 def bump(name, x, centre, inverse, asked):
     """Derivatives in (x, y) of ψ(|(x−c)·inverse|²), by the engine."""
     scaled = square((coordinates(x, closure(asked, 2)) - centre) * inverse)
-    u = KERNELS[name](scaled.map(lambda part: part.sum(-1, keepdims=True)))
+    u = KERNELS[name]()(scaled.map(lambda part: part.sum(-1, keepdims=True)))
     return [u[index] for index in asked]
 
 
@@ -172,29 +171,51 @@ def test_highest_derivative_is_continuous_at_the_centre(x64, name, dtype):
 def test_compact_kernels_vanish_beyond_their_support(name, k):
     """For r > 1 the kernel and every derivative it offers are exactly zero."""
     s = jnp.asarray([1.0001, 1.3, 4.0, 1e6])
-    np.testing.assert_array_equal(KERNELS[name].derivatives(s, k)[k], np.zeros(4))
+    np.testing.assert_array_equal(KERNELS[name]().derivatives(s, k)[k], np.zeros(4))
 
 
 @pytest.mark.parametrize("name", POWER)
 def test_compact_kernels_refuse_derivatives_they_do_not_have(name):
     """Beyond the power of 1−r there is a jump: an error, not a wrong number."""
     with pytest.raises(UserError, match="no derivative of order"):
-        KERNELS[name].derivatives(jnp.asarray([0.5]), POWER[name] + 1)
+        KERNELS[name]().derivatives(jnp.asarray([0.5]), POWER[name] + 1)
 
 
 @pytest.mark.parametrize("order", [3, 4])
 def test_a_kernel_too_rough_is_refused(order):
     """The message names the kernels that do, and they are accepted."""
-    with pytest.raises(UserError, match=f"needs {order}") as caught:
-        kernel_named("wendland-c2", order)
+    with pytest.raises(UserError, match=f"WendlandC2: .* needs {order}") as caught:
+        WendlandC2().check(order)
     _, suggestions = str(caught.value).split("Kernels that have them: ")
     assert set(suggestions.rstrip(".").split(", ")) == set(SMOOTH)
-    assert all(kernel_named(name, order).name == name for name in SMOOTH)
+    for name in SMOOTH:
+        KERNELS[name]().check(order)
 
 
-def test_kernels_by_name():
-    """Smooth enough is accepted; a misspelt name suggests the near one."""
-    assert kernel_named("wendland-c2", 2) is KERNELS["wendland-c2"]
-    assert kernel_named("gaussian", 12) is KERNELS["gaussian"]
-    with pytest.raises(UserError, match="Did you mean 'matern52'"):
-        kernel_named("matern-52")
+def test_kernels_as_smooth_as_the_equation_are_accepted():
+    WendlandC2().check(2)
+    Gaussian().check(12)
+
+
+def test_kernels_are_values():
+    """Two of a kind are one and the same setting, and none is another."""
+    kernels = [kernel() for kernel in KERNELS.values()]
+    assert all(a == b and hash(a) == hash(b) for a, b in zip(kernels, kernels, strict=True))
+    assert [kernel() for kernel in KERNELS.values()] == kernels
+    assert all(a != b for i, a in enumerate(kernels) for b in kernels[:i])
+
+
+def test_a_new_kernel_is_one_class(x64):
+    class Cauchy(Kernel):
+        """``1/(1+r²)``."""
+
+        smoothness = math.inf
+
+        def derivatives(self, s, n):
+            return [(-1) ** k * math.factorial(k) / (1 + s) ** (k + 1) for k in range(n + 1)]
+
+    kernel = Cauchy()
+    kernel.check(9)
+    x = jnp.asarray([[0.0], [0.7]])
+    series = kernel(square(coordinates(x, closure([(2,)], 1))))
+    np.testing.assert_allclose(series[(2,)][:, 0], [-2.0, (6 * 0.49 - 2) / 1.49**3])

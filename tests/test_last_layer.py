@@ -14,9 +14,10 @@ from hyrespinn.geometry.sampling import uniform
 from hyrespinn.losses.context import first_window, next_window
 from hyrespinn.losses.objective import Objective
 from hyrespinn.losses.terms import Counts, Sampling, Weights
-from hyrespinn.nn import MODELS
-from hyrespinn.nn.last_layer import linear_part
-from hyrespinn.nn.parameters import cast, flatten
+from hyrespinn.models import MODELS, Gates, Moving
+from hyrespinn.models.kernels import Gaussian
+from hyrespinn.models.linear_part import linear_part
+from hyrespinn.models.parameters import cast, flatten
 from hyrespinn.problems.boundary import Lifted
 from hyrespinn.problems.statement import state
 from hyrespinn.training.last_layer import _from_equation, _from_start, fit_last_layer
@@ -47,7 +48,7 @@ def made(name, problem=None, **settings):
 )
 def test_nothing_is_left_for_the_last_layer_to_do(name, fit):
     """The misfit is smaller, and orthogonal to every change that the fit could still make."""
-    settings = {"hyrespinn": {"centers": 4, "kernel": "gaussian", "phi_beta": 0.5}}
+    settings = {"hyrespinn": {"kernels": Moving(4, Gaussian()), "gates": Gates(beta=0.5)}}
     objective, theta = made(name, **settings.get(name, {}))
     context = objective.context()
     fitted = jax.jit(lambda t, c: fit_last_layer(objective, t, c, KEY, fit))(theta, context)
@@ -85,7 +86,7 @@ def test_a_window_is_fitted_to_the_end_of_the_one_before():
 def test_a_fitted_start_is_close_to_a_linear_problem():
     """Without a step of training: the error of a fitted network is far below that of the other."""
     nothing = {**TINY, "train.adam_steps": 1, "train.ssbroyden_steps": 0, "train.adam_rate": 1e-9}
-    del nothing["model.centers"]
+    del nothing["model.kernels.count"]
     errors = [
         hp.solve(
             Heat(), model="piratenet", preset="general", progress=False,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import equinox as eqx
 import hyrespinn as hp
 import jax
@@ -13,12 +11,13 @@ import pytest
 from hyrespinn.derivatives import closure, coordinates
 from hyrespinn.errors import UserError
 from hyrespinn.geometry.lattice import Lattice, radau_points
-from hyrespinn.nn import HyResPINNConfig
-from hyrespinn.nn.distances import Diagonal
-from hyrespinn.nn.embeddings import Embedding
-from hyrespinn.nn.lattice import LatticeRBF, lattice_axes
-from hyrespinn.nn.parameters import flatten
-from hyrespinn.nn.rbf import RBF
+from hyrespinn.models import KernelExpansion
+from hyrespinn.models import Lattice as KernelLattice
+from hyrespinn.models.embeddings import Embedding
+from hyrespinn.models.kernels import Diagonal, Gaussian
+from hyrespinn.models.kernels.lattice import LatticeKernels, lattice_axes
+from hyrespinn.models.kernels.rbf import RBF
+from hyrespinn.models.parameters import flatten
 from hyrespinn.problems.boundary import Lifted
 from hyrespinn.problems.statement import state
 
@@ -27,27 +26,23 @@ pytestmark = pytest.mark.usefixtures("x64")
 BOUNDS = ((0.0, 2.0), (-1.0, 1.0), (0.0, 3.0))
 PERIODIC = (False, True, False)
 COUNTS = (3, 5, 4)
-CONFIG = HyResPINNConfig(
-    width=1, depth=1, deep=4, lattice=(4, 8), kernel="gaussian", overlap=1.3, time_width=1.6,
-    train_centers=False, train_shapes=False, gain=60.0, phi_beta=0.5,
-)  # fmt: skip
+SPEC = KernelLattice((4, 8))
 
 
-def both(dimension, harmonics=1, adds_up=False):
+def both(dimension, harmonics=1, partition_of_unity=False):
     """The same kernels on a lattice and one by one."""
     bounds, periodic, counts = (given[:dimension] for given in (BOUNDS, PERIODIC, COUNTS))
     embedding = Embedding(bounds, periodic, harmonics)
     widths = [1.5, 0.9, 0.7][:dimension]
     axes = lattice_axes(bounds, periodic, counts, has_time=True)
-    on_lattice = LatticeRBF(axes, embedding, widths, 2, adds_up)
+    on_lattice = LatticeKernels(axes, embedding, widths, 2, partition_of_unity)
     weights = jax.random.normal(jax.random.key(0), on_lattice.coefficients.shape)
     on_lattice = eqx.tree_at(lambda r: r.coefficients, on_lattice, weights)
     centers = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, dimension)
     places = embedding(jnp.asarray(centers))
     features = np.tile(embedding.widths(widths), (len(centers), 1))
-    distance = Diagonal(jnp.asarray(features), places.shape[1])
-    one_by_one = RBF(places, distance, 2, "gaussian", jax.random.key(1))
-    return embedding, on_lattice, eqx.tree_at(lambda r: r.coefficients, one_by_one, weights)
+    shapes = Diagonal().start(jnp.asarray(features), places.shape[1])
+    return embedding, on_lattice, RBF(places, shapes, weights, Gaussian(), Diagonal())
 
 
 def grid_of(dimension):
@@ -56,15 +51,15 @@ def grid_of(dimension):
 
 
 @pytest.mark.parametrize("on_grid", [True, False], ids=["grid", "scattered"])
-def test_factors_that_add_up_are_divided_by_their_sum(on_grid):
+def test_a_partition_of_unity_is_factors_divided_by_their_sum(on_grid):
     """Values and derivatives against nested reverse mode of the quotient written out."""
-    embedding, rbf, _ = both(2, adds_up=True)
+    embedding, rbf, _ = both(2, partition_of_unity=True)
     (times, along), (places, across) = (factor.array for factor in rbf.factors)
 
     def quotient(point):
         h = embedding(point[None])
-        t = jnp.exp(-0.5 * along(h[:, :1], times))
-        x = jnp.exp(-0.5 * across(h[:, 1:], places))
+        t = jnp.exp(-0.5 * Diagonal().squares(along, h[:, :1], times))
+        x = jnp.exp(-0.5 * Diagonal().squares(across, h[:, 1:], places))
         weights = rbf.coefficients[:, 0].reshape(t.shape[1], -1)
         return ((t / t.sum()) @ weights @ x.T)[0, 0]
 
@@ -77,19 +72,40 @@ def test_factors_that_add_up_are_divided_by_their_sum(on_grid):
     np.testing.assert_allclose(found[2, 1][..., 0].ravel(), both_ways, atol=1e-10)
 
 
-def test_factors_that_add_up_make_a_constant_along_time():
-    config = replace(CONFIG, adds_up=True)
+def built(lattice):
     problem = hp.problems.KortewegDeVries()
     inputs = Lifted().inputs(state(problem))
-    model = config.build(inputs, jax.random.key(0))
-    points = jnp.asarray(problem.domain.sample(50))
-    np.testing.assert_array_equal(model(points), 0, "the lift starts at zero, as all else does")
+    return KernelExpansion(lattice).build(inputs, jax.random.key(0))
+
+
+def test_a_partition_of_unity_makes_a_constant_along_time():
+    model = built(KernelLattice((4, 8), partition_of_unity=True))
+    points = jnp.asarray(hp.problems.KortewegDeVries().domain.sample(50))
+    np.testing.assert_array_equal(model(points), 0, "all of it starts at zero")
     waves = jnp.tile(jnp.cos(jnp.arange(8.0)), 4)[:, None]
-    rbf = eqx.tree_at(lambda r: r.coefficients, model.blocks[0].rbf, waves)
-    series = rbf(model.embedding(coordinates(points, closure([(2, 0)], 2))))
+    model = eqx.tree_at(lambda m: m.lattice.coefficients, model, waves)
+    series = model(coordinates(points, closure([(2, 0)], 2)))
     assert np.abs(series.value).max() > 0.1
     np.testing.assert_allclose(series[1, 0], 0, atol=1e-12)
     np.testing.assert_allclose(series[2, 0], 0, atol=1e-11)
+
+
+@pytest.mark.parametrize("unity", [False, True])
+def test_an_expansion_on_a_grid_is_that_at_its_points(unity):
+    """Kernels and affine part, with derivatives."""
+    model = built(KernelLattice((4, 8), partition_of_unity=unity))
+    theta, assemble = flatten(model)
+    model = assemble(jax.random.normal(jax.random.key(3), theta.shape))
+    axes = np.linspace(0, 1, 3), np.linspace(-1, 1, 5)
+    grid = jnp.asarray(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1))
+    indices = closure([(1, 1), (0, 3)], 2)
+    found = model(coordinates(grid, indices))
+    wanted = model(coordinates(grid.reshape(-1, 2), indices))
+    for index in indices:
+        size = np.abs(wanted[index]).max()
+        np.testing.assert_allclose(
+            found[index].reshape(-1, 1), wanted[index], atol=1e-12 * size, err_msg=str(index)
+        )
 
 
 @pytest.mark.parametrize(
@@ -137,39 +153,28 @@ def test_points_with_other_axes_are_scattered():
     np.testing.assert_allclose(folded.reshape(-1, 2), wanted, atol=1e-13)
 
 
-def test_only_the_coefficients_are_trained_and_counted():
-    problem = hp.problems.KortewegDeVries()
-    inputs = Lifted().inputs(state(problem))
-    model = CONFIG.build(inputs, jax.random.key(0))
-    theta, _ = flatten(model)
-    assert theta.size == CONFIG.count(inputs)
-    assert (
-        theta.size - 4 * 8
-        == flatten(replace(CONFIG, lattice=(2, 2)).build(inputs, jax.random.key(0)))[0].size - 4
-    )
-    assert not np.asarray(model.blocks[0].rbf.coefficients).any()
-    assert not any(np.asarray(a).any() for a in model.blocks[0].dnn.last_layer())
-    points = jnp.asarray([[0.0, -1.0], [0.3, 0.2]])
-    np.testing.assert_allclose(model.local_part()(points), 0.0)
+def test_only_coefficients_and_the_affine_part_are_trained():
+    theta, assemble = flatten(built(SPEC))
+    assert theta.size == 4 * 8 + (3 + 1)
+    marked = assemble(jnp.arange(theta.size) + 1.0)
+    places = np.concatenate([np.ravel(a) for a in marked.linear_leaves()])
+    np.testing.assert_array_equal(np.sort(places), np.arange(theta.size) + 1)
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("lattice", "message"),
     [
-        ({"lattice": (4,)}, "2 coordinates"),
-        ({"lattice": (4, 0)}, "whole number of kernels"),
-        ({"kernel": "wendland-c4"}, "model.kernel=gaussian"),
-        ({"train_centers": True}, "model.train_centers is True"),
-        ({"branches": "dnn"}, "model.branches is 'dnn'"),
-        ({"overlap": 0.0}, "model.overlap"),
-        ({"rim": 2.0}, "model.rim is 2"),
+        (lambda: KernelLattice((4,)), "counts has 1 numbers, and the problem 2 coordinates"),
+        (lambda: KernelLattice((4, 0)), "whole number of kernels"),
+        (lambda: KernelLattice(()), "whole number of kernels"),
+        (lambda: KernelLattice((4, 8), overlap=0.0), "Lattice: overlap must be positive"),
+        (lambda: KernelLattice((4, 8), time_width=-1.0), "Lattice: time_width must be at least 0"),
     ],
+    ids=range(5),
 )
-def test_a_lattice_that_cannot_be_is_explained(changes, message):
-    problem = hp.problems.KortewegDeVries()
-    inputs = Lifted().inputs(state(problem))
+def test_a_lattice_that_cannot_be_is_explained(lattice, message):
     with pytest.raises(UserError, match=message):
-        replace(CONFIG, **changes).build(inputs, jax.random.key(0))
+        built(lattice())
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 7])

@@ -15,7 +15,7 @@ from hyrespinn.experiments.solve import Session
 from hyrespinn.losses.adaptive import Adaptivity
 from hyrespinn.losses.context import first_window
 from hyrespinn.losses.jacobian import linearised, weighted_rows
-from hyrespinn.nn.last_layer import linear_part
+from hyrespinn.models.linear_part import linear_part
 from hyrespinn.optim import levenberg_marquardt as lm
 from hyrespinn.training.stage import Stage
 from hyrespinn.training.system import LossSystem
@@ -26,14 +26,14 @@ SMALL = {
     "train.initial_points": 11,
     "train.boundary_points": 8,
     "model.width": 5,
-    "model.centers": 4,
-    "model.phi_beta": 0.5,
+    "model.kernels.count": 4,
+    "model.gates.beta": 0.5,
 }
 CASES = {
     "allen-cahn-dirichlet": {"train.exact": False},
     "darcy-2d-neumann": {},
     "allen-cahn-periodic": {"train.exact": False},
-    "grey-scott": {"model.lambda_g": 0.1},
+    "grey-scott": {"model.gates.penalty": 0.1},
 }
 ORDERED = ("allen-cahn-dirichlet", "darcy-2d-neumann")
 """Problems with one row at every point."""

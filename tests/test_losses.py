@@ -17,7 +17,9 @@ from hyrespinn.losses.adaptive import Adaptivity
 from hyrespinn.losses.context import first_window
 from hyrespinn.losses.objective import Objective
 from hyrespinn.losses.terms import Counts, Sampling, Weights
-from hyrespinn.nn.parameters import cast, flatten
+from hyrespinn.models import Gates, Model, Moving
+from hyrespinn.models.kernels import Gaussian
+from hyrespinn.models.parameters import cast, flatten
 from hyrespinn.problems.boundary import Lifted, Penalty
 from hyrespinn.problems.statement import state
 
@@ -26,12 +28,16 @@ LINE = hp.Box(x=(0.0, 1.0))
 KEY = jax.random.key(5)
 PENALTY = Penalty()
 WEIGHTS = Weights(2.0, 30.0, 40.0)
-TINY = hp.HyResPINNConfig(width=6, centers=5, kernel="gaussian", phi_beta=0.6, lambda_g=0.1)
+TINY = hp.HyResPINN(width=6, kernels=Moving(5, Gaussian()), gates=Gates(beta=0.6, penalty=0.1))
 
 
-def plain(theta):
+class Plain(Model):
     """The cheapest network there is: ``sin(θ·x)``, one field; it has no penalty."""
-    return lambda x: lift(lambda a: jnp.sin(a @ theta[:, None]), x)
+
+    theta: jax.Array
+
+    def __call__(self, x):
+        return lift(lambda a: jnp.sin(a @ self.theta[:, None]), x)
 
 
 def objective(
@@ -50,7 +56,8 @@ def objective(
     body["residual"] = lambda self, *arguments: residual(*arguments)
     problem = type("Made", (hp.Problem,), body)()
     with jax.enable_x64(True):
-        theta, assemble = jnp.linspace(1.0, 2.0, domain.dimension), plain
+        found = anatomy(problem)
+        theta, assemble = jnp.linspace(1.0, 2.0, domain.dimension), Plain
         if config is not None:
             model = config.build(boundary.inputs(state(problem)), jax.random.key(0))
             theta, assemble = flatten(cast(model, "float64"))
@@ -149,7 +156,7 @@ def test_the_total_is_the_weighted_sum_and_the_penalty(x64):
     for name in weights:
         np.testing.assert_allclose(losses[name], np.mean(np.square(vectors[name])), rtol=1e-12)
     block = made.assemble(theta).blocks[0]
-    penalty = 0.1 * (block.alpha.z**2 + block.beta.z**2)
+    penalty = 0.1 * (block.alpha**2 + block.beta**2)
     np.testing.assert_allclose(losses["penalty"], penalty, rtol=1e-12)
     total = sum(w * losses[name] for name, w in weights.items()) + penalty
     np.testing.assert_allclose(losses["total"], total, rtol=1e-12)

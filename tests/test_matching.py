@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import jax
 import numpy as np
 import pytest
 from hyrespinn.errors import UserError
-from hyrespinn.nn import MODELS, Inputs, match_parameters, settings_from_json, tolerance
-from hyrespinn.nn.parameters import flatten
+from hyrespinn.models import (
+    MODELS,
+    Deep,
+    Factorisation,
+    Fourier,
+    Frequencies,
+    HyResPINN,
+    Inputs,
+    KernelExpansion,
+    Lattice,
+    ModelSpec,
+    Moving,
+    Scattered,
+    from_json,
+    match_parameters,
+    to_json,
+    tolerance,
+)
+from hyrespinn.models.kernels import Full, Isotropic
+from hyrespinn.models.parameters import flatten
 
 BOUNDS = ((0.0, 1.0), (-1.0, 3.0))
 KEY = jax.random.key(3)
@@ -32,14 +50,16 @@ def variants(base, changes):
     return [{**base, **change} for change in [{}, *changes, *pairs]]
 
 
+NETWORKS = [name for name in MODELS if name != "kernel-expansion"]
+FACTORS = Factorisation()
 SHARED = [
-    {"fourier": None},
-    {"factorised": True},
-    {"fourier": 12},
-    {"factorised": False},
-    {"fourier": 12, "train_fourier": False},
+    {"fourier": Fourier()},
+    {"factorisation": FACTORS},
+    {"fourier": Fourier(features=12)},
+    {"factorisation": None},
+    {"fourier": Fourier(features=12, trained=False)},
     {"depth": 1},
-    {"fourier": 0},
+    {"fourier": None},
 ]
 LAST = [{"last_width": 3}, {"depth": 1}, {"last_width": 9}]
 CHANGES = {
@@ -49,35 +69,39 @@ CHANGES = {
     "expertpinn": SHARED,
     "piratenet": [
         {"last_width": 3},
-        {"factorised": False},
+        {"factorisation": None},
         {"blocks": 3},
-        {"train_fourier": False},
+        {"fourier": Frequencies(trained=False)},
         {"last_width": 5},
     ],
     "hyrespinn": [
-        {"distance": "isotropic"},
+        {"kernels": Moving(4, distance=Isotropic())},
         {"blocks": 3},
-        {"distance": "full"},
-        {"train_centers": False},
-        {"fourier": 12},
-        {"branches": "rbf"},
-        {"fourier": None},
-        {"branches": "dnn"},
-        {"dnn": "modified"},
-        {"fourier": 12, "train_fourier": False},
-        {"dnn": "modified-rwf"},
-        {"depth": 0},
-        {"dnn": "mlp-rwf"},
+        {"kernels": Moving(4, distance=Full())},
+        {"deep": Deep(1, gated=True)},
+        {"kernels": Moving(4, train_centers=False)},
+        {"deep": Deep(1, fourier=Fourier(features=12))},
+        {"kernels": Moving(4, train_shapes=False)},
+        {"deep": None},
+        {"blocks": 2},
+        {"deep": Deep(2, width=3, fourier=Fourier())},
+        {"kernels": None},
+        {"deep": Deep(1, fourier=Fourier(features=12, trained=False), gated=True)},
         {"head_depth": 2},
+        {"deep": Deep(0)},
+        {"blocks": 3},
+        {"deep": Deep(2, gated=True, factorisation=FACTORS)},
+        {"kernels": None},
+        {"deep": Deep(2, factorisation=FACTORS)},
     ],
 }
-SMALL = {name: {"width": 4} for name in MODELS} | {
-    "hyrespinn": {"width": 4, "centers": 4, "depth": 1}
+SMALL = {name: {"width": 4} for name in NETWORKS} | {
+    "hyrespinn": {"width": 4, "kernels": Moving(4), "deep": Deep(1)}
 }
 CASES = [(n, s) for n, changes in CHANGES.items() for s in variants(SMALL[n], changes)]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize(
     ("outputs", "periodic"), [(1, (False, False)), (2, (True, False))], ids=str
 )
@@ -89,13 +113,19 @@ def test_the_count_is_that_of_the_network(name, outputs, periodic):
         assert config.count(given) == size_of(config, given), settings
 
 
+@pytest.mark.parametrize("kernels", [Scattered(7), Lattice((3, 4))], ids=str)
+def test_the_count_of_an_expansion_is_that_of_its_coefficients(kernels):
+    given, spec = inputs(2, (False, True)), KernelExpansion(kernels)
+    assert spec.count(given) == size_of(spec, given) == 2 * (kernels.number + 3 + 1)
+
+
 def size_of(config, given):
     """The size of the built network; its values are needed only where centres depend on them."""
 
     def parameters(key):
         return flatten(config.build(given, key))[0]
 
-    if isinstance(config, MODELS["hyrespinn"]):
+    if isinstance(config, HyResPINN | KernelExpansion):
         return parameters(KEY).size
     return jax.eval_shape(parameters, KEY).size
 
@@ -110,7 +140,7 @@ DEEP = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("outputs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_targets_are_reached(name, outputs):
     """Within tolerance; only width and fine knob differ, and the knob only where it must."""
@@ -121,20 +151,25 @@ def test_targets_are_reached(name, outputs):
             found = match_parameters(config, target, given)
             case = f"{settings}, {target}: {found}"
             assert abs(found.count(given) - target) <= tolerance(target) * target, case
-            fine = config.knob(given).name
-            untouched = {"width": config.width, fine: getattr(config, fine)}
-            assert replace(found, **untouched) == config, case
+            turned = setting(found, given)
+            untuned = replace(config, width=found.width)
+            assert found in (untuned, untuned.knob(given).turned(turned)), case
             alone = by_width(config, given, found.width)
-            if getattr(found, fine) == getattr(config, fine):
+            if found == untuned:
                 nearest = min(alone, key=lambda count: abs(count - target))
                 assert abs(found.count(given) - target) == abs(nearest - target), case
             else:
                 assert all(abs(c - target) > tolerance(target) * target for c in alone), case
 
 
+def setting(spec, given):
+    """What the fine knob of a specification amounts to."""
+    return spec.knob(given).value
+
+
 def by_width(config, given, near):
     """The counts of all possible widths around one, with the fine knob as given."""
-    step = 2 if config.fourier is None else 1
+    step = config.width_step
     first = max(step, (near - 8) // 2 * 2)
     return [replace(config, width=w).count(given) for w in range(first, near + 9, step)]
 
@@ -157,27 +192,26 @@ def test_the_knob_is_turned_as_little_as_possible(name, target):
     given = inputs()
     config = MODELS[name](**DEEP[name][-1])
     found = match_parameters(config, target, given)
-    knob = config.knob(given)
-    assert getattr(found, knob.name) != getattr(config, knob.name)
+    assert found != replace(config, width=found.width)
 
     def change(one):
-        return abs(getattr(one, knob.name) - replace(config, width=one.width).knob(given).value)
+        return abs(setting(one, given) - setting(replace(config, width=one.width), given))
 
     for width in range(1, found.width + 9):
-        if width % replace(config, **{knob.name: knob.smallest}).width_step:
+        knob = replace(config, width=width).knob(given)
+        if width % knob.turned(knob.smallest).width_step:
             continue
-        sized = replace(config, width=width)
-        for setting in range(knob.smallest, 80, knob.step):
-            other = replace(sized, **{knob.name: setting})
+        for tried in range(knob.smallest, 80, knob.step):
+            other = knob.turned(tried)
             if abs(other.count(given) - target) <= tolerance(target) * target:
                 assert change(other) >= change(found), other
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_a_matched_network_is_built_and_rebuilt(name):
     given = inputs(2)
     config = match_parameters(MODELS[name](**DEEP[name][-1]), 900, given)
-    again = settings_from_json(name, json.loads(json.dumps(asdict(config))))
+    again = from_json(json.loads(json.dumps(to_json(config))))
     assert again == config
     assert size_of(again, given) == config.count(given)
     assert abs(config.count(given) - 900) <= 45
@@ -187,7 +221,7 @@ def test_tolerance():
     assert [tolerance(n) for n in (1, 9_999, 10_000, 10**6)] == [0.05, 0.05, 0.02, 0.02]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_a_target_below_the_smallest_network(name):
     given, config = inputs(), MODELS[name]()
     with pytest.raises(UserError, match="the smallest has") as error:
@@ -198,7 +232,7 @@ def test_a_target_below_the_smallest_network(name):
 
 def test_steps_that_are_too_wide():
     """Without a knob a deep, narrow network has nothing in between; the message says what it has."""
-    config = MODELS["expertpinn"](depth=11, fourier=0)
+    config = MODELS["expertpinn"](depth=11, fourier=None)
     with pytest.raises(UserError, match=r"1,500 parameters within 5%: the nearest has 1,608"):
         match_parameters(config, 1500, inputs())
 
@@ -224,11 +258,38 @@ class Stuck(Counted):
         return 10
 
 
-def test_foreign_settings():
-    with pytest.raises(UserError, match="Foreign has no count"):
+@dataclass(frozen=True)
+class Derived(ModelSpec):
+    """One that derives from the package's own, and gives no formula for its size."""
+
+    width: int = 3
+
+    def build(self, inputs, key):
+        return MODELS["pinn"](width=self.width, depth=1).build(inputs, key)
+
+
+def test_foreign_specifications():
+    with pytest.raises(UserError, match="The size of Foreign cannot be matched"):
         match_parameters(Foreign(), 100, inputs())
     assert match_parameters(Counted(), 1000, inputs()) == Counted(width=100)
     with pytest.raises(UserError, match="stays below 1,000 whatever the width"):
         match_parameters(Stuck(), 1000, inputs())
     with pytest.raises(UserError, match="must be at least 1, not 0"):
         match_parameters(Counted(), 0, inputs())
+
+
+def test_a_size_without_a_formula_is_that_of_the_network():
+    matched = match_parameters(Derived(), 301, inputs())
+    assert matched == Derived(width=60)  # (3 + 1) 60 + 60 + 1
+    assert matched.count(inputs()) == 301
+
+
+def test_an_expansion_is_matched_by_its_number_of_kernels():
+    spec = KernelExpansion(Scattered(10, overlap=2.0))
+    matched = match_parameters(spec, 1000, inputs())
+    assert matched == KernelExpansion(Scattered(1000 - 4, overlap=2.0))
+    assert matched.count(inputs()) == 1000
+    with pytest.raises(UserError, match="the smallest has 10"):
+        match_parameters(spec, 3, inputs(2))
+    with pytest.raises(UserError, match="The size of KernelExpansion cannot be matched"):
+        match_parameters(KernelExpansion(Lattice()), 1000, inputs())

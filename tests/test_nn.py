@@ -11,21 +11,44 @@ import numpy as np
 import pytest
 from hyrespinn.derivatives import closure, coordinates
 from hyrespinn.errors import UserError
-from hyrespinn.nn import HyResPINNConfig, Inputs, distances, model_named
-from hyrespinn.nn.dense import Dense, FactorisedDense, glorot
-from hyrespinn.nn.distances import DISTANCES
-from hyrespinn.nn.embeddings import Embedding
-from hyrespinn.nn.gates import GATES, FreeGate, Gate
-from hyrespinn.nn.initialise import k_means, quantile_widths
-from hyrespinn.nn.mlp import DNNS, Zero
-from hyrespinn.nn.parameters import cast, flatten
+from hyrespinn.models import (
+    Deep,
+    Factorisation,
+    Fourier,
+    FreeGate,
+    Gates,
+    HyResPINN,
+    Inputs,
+    Moving,
+    SigmoidGate,
+    model_named,
+)
+from hyrespinn.models.dense import Dense, FactorisedDense, glorot
+from hyrespinn.models.embeddings import Embedding
+from hyrespinn.models.gates import GATES
+from hyrespinn.models.kernels import (
+    DISTANCES,
+    Full,
+    Gaussian,
+    InverseMultiquadric,
+    Matern52,
+    WendlandC2,
+)
+from hyrespinn.models.kernels.initialise import k_means, quantile_widths
+from hyrespinn.models.parameters import cast, flatten
 
 from helpers import some_slow
 
 BOUNDS = ((0.0, 1.0), (-1.0, 3.0))
-SMALL = HyResPINNConfig(
-    width=3, depth=1, centers=5, width_factor=3.0, head_depth=1, phi_alpha=0.4, phi_beta=0.6
-)
+KERNELS = Moving(count=5, factor=3.0)
+GATE_STARTS = Gates(alpha=0.4, beta=0.6)
+SMALL = HyResPINN(width=3, kernels=KERNELS, deep=Deep(1), gates=GATE_STARTS, head_depth=1)
+DEEPS = {
+    "plain": Deep(3),
+    "factorised": Deep(3, factorisation=Factorisation()),
+    "gated": Deep(3, gated=True),
+    "gated and factorised": Deep(3, gated=True, factorisation=Factorisation()),
+}
 KEY = jax.random.key(7)
 QUICK = {"xla_backend_optimization_level": 0}  # nearly all the time goes into compiling
 
@@ -61,7 +84,7 @@ def np_dense(layer, h):
 
 
 def np_dnn(dnn, h):
-    if isinstance(dnn, Zero):
+    if dnn is None:
         return 0.0
     if not hasattr(dnn, "first"):
         for layer in dnn.layers[:-1]:
@@ -74,32 +97,33 @@ def np_dnn(dnn, h):
     return np_dense(dnn.mlp.layers[-1], h)
 
 
-def np_squares(distance, h, centers):
+def np_squares(shapes, h, centers):
     """``|M_j (h − c_j)|²`` with the matrices of the distance written out."""
     count, dimension = centers.shape
-    if hasattr(distance, "below"):
+    if len(shapes) == 2:
+        log_diagonal, below = shapes
         shape = np.zeros((count, dimension, dimension))
         for j in range(count):
-            shape[j][np.tril_indices(dimension, -1)] = distance.below[j]
-            shape[j] += np.diag(np.exp(distance.log_diagonal[j]))
+            shape[j][np.tril_indices(dimension, -1)] = below[j]
+            shape[j] += np.diag(np.exp(log_diagonal[j]))
     else:
-        inverse = np.exp(np.asarray(distance.log_inverse)).reshape(count, -1)
+        inverse = np.exp(np.asarray(shapes[0])).reshape(count, -1)
         shape = np.stack([np.diag(np.broadcast_to(row, dimension)) for row in inverse])
     difference = np.asarray(h)[:, None] - np.asarray(centers)
     return np.sum(np.einsum("jki,nji->njk", shape, difference) ** 2, axis=-1)
 
 
 def np_rbf(rbf, h):
-    if isinstance(rbf, Zero):
+    if rbf is None:
         return 0.0
-    r = np.sqrt(np_squares(rbf.distance, h, rbf.centers))
+    r = np.sqrt(np_squares(rbf.shapes, h, rbf.centers))
     kernel = np.maximum(1 - r, 0) ** 6 * (35 * r**2 + 18 * r + 3)
     return kernel @ np.asarray(rbf.coefficients)
 
 
 def np_block(block, h, skip):
-    a, b = (1 / (1 + np.exp(-np.asarray(g.z) / g.tau)) for g in (block.alpha, block.beta))
-    return b * np.tanh(a * np_rbf(block.rbf, h) + (1 - a) * np_dnn(block.dnn, h)) + (1 - b) * skip
+    a, b = (1 / (1 + np.exp(-np.asarray(z) / block.gate.tau)) for z in (block.alpha, block.beta))
+    return b * np.tanh(a * np_rbf(block.rbf, h) + (1 - a) * np_dnn(block.deep, h)) + (1 - b) * skip
 
 
 def test_dense_layers(x64):
@@ -114,10 +138,10 @@ def test_dense_layers(x64):
     np.testing.assert_allclose(large.std(), np.sqrt(2 / 400), rtol=0.02)
 
 
-@pytest.mark.parametrize("name", DNNS)
+@pytest.mark.parametrize("name", DEEPS)
 def test_deep_branches(x64, name):
     """Plain and modified perceptrons against a hand-written loop."""
-    dnn = perturbed(DNNS[name](2, 3, 3, 3, KEY))
+    dnn = perturbed(DEEPS[name].branch(2, 3, KEY, first=True))
     np.testing.assert_allclose(dnn(jnp.asarray(points())), np_dnn(dnn, points()), rtol=1e-12)
 
 
@@ -128,40 +152,47 @@ def test_distances(x64, name, dimension):
     rng = np.random.default_rng(5)
     h, centers = rng.normal(size=(7, dimension)), rng.normal(size=(4, dimension))
     start = rng.uniform(0.5, 2, 4)
-    distance = DISTANCES[name](jnp.asarray(start), dimension)
-    np.testing.assert_allclose(distance.widths(dimension), np.tile(start[:, None], dimension))
+    distance = DISTANCES[name]()
+    shapes = distance.start(jnp.asarray(start), dimension)
+    assert sum(a.size for a in shapes) == 4 * distance.count(dimension)
+    np.testing.assert_allclose(
+        distance.widths(shapes, dimension), np.tile(start[:, None], dimension)
+    )
     isotropic = np.sum((h[:, None] - centers) ** 2, axis=-1) / start**2
     arguments = jnp.asarray(h), jnp.asarray(centers)
-    np.testing.assert_allclose(distance(*arguments), isotropic, rtol=1e-10)
-    distance = perturbed(distance)
-    expected = np_squares(distance, h, centers)
-    np.testing.assert_allclose(distance(*arguments), expected, rtol=1e-10)
+    np.testing.assert_allclose(distance.squares(shapes, *arguments), isotropic, rtol=1e-10)
+    shapes = perturbed(shapes)
+    expected = np_squares(shapes, h, centers)
+    np.testing.assert_allclose(distance.squares(shapes, *arguments), expected, rtol=1e-10)
     if name == "full":
-        m = np.asarray(distance.matrices)
+        m = np.asarray(distance.matrices(shapes))
         assert (np.linalg.eigvalsh(np.swapaxes(m, 1, 2) @ m) > 0).all()
 
 
 @pytest.mark.parametrize("name", ["isotropic", "diagonal"])
-def test_expanded_distance_equals_the_direct_one(x64, name, monkeypatch):
+def test_expanded_distance_equals_the_direct_one(x64, name):
     """Matrix products and differences give the same values and derivatives."""
     x = coordinates(jnp.asarray(points()), closure([(2, 0), (1, 1)], 2))
-    distance = perturbed(DISTANCES[name](jnp.asarray([0.5, 1.0, 2.0]), 2))
+    distance = DISTANCES[name]()
+    shapes = perturbed(distance.start(jnp.asarray([0.5, 1.0, 2.0]), 2))
     centers = jnp.asarray(points(3)) + 0.1
-    direct = distance(x, centers)
-    monkeypatch.setattr(distances, "DIRECT", 0)
-    expanded = distance(x, centers)
+    direct = distance.squares(shapes, x, centers, 2)
+    expanded = distance.squares(shapes, x, centers, 0)
     for index in direct.indices:
         np.testing.assert_allclose(expanded[index], direct[index], rtol=1e-10, atol=1e-11)
-    assert (distance(centers, centers) >= 0).all(), "rounding leaves no negative square"
+    assert (distance.squares(shapes, centers, centers, 0) >= 0).all(), (
+        "rounding leaves no negative square"
+    )
 
 
 @pytest.mark.parametrize("tau", [0.1, 1.0, 5.0])
 def test_sigmoid_gate(x64, tau):
     """φ(z) = sigmoid(z/τ) from the start asked for; the slope at ½ is 1/(4τ): small τ is sharp."""
-    gate = Gate(0.01, tau)
-    np.testing.assert_allclose(gate(), 0.01, rtol=1e-12)
-    np.testing.assert_allclose(gate.z, tau * np.log(0.01 / 0.99), rtol=1e-12)
-    slope = jax.grad(lambda z: eqx.tree_at(lambda g: g.z, gate, z)())(jnp.asarray(0.0))
+    gate = SigmoidGate(tau)
+    z = gate.start(0.01)
+    np.testing.assert_allclose(gate(z), 0.01, rtol=1e-12)
+    np.testing.assert_allclose(z, tau * np.log(0.01 / 0.99), rtol=1e-12)
+    slope = jax.grad(gate)(jnp.asarray(0.0))
     np.testing.assert_allclose(slope, 1 / (4 * tau), rtol=1e-12)
 
 
@@ -169,22 +200,28 @@ def test_gate_errors_and_the_unconstrained_gate(x64):
     """A sigmoid never reaches 0 or 1 and τ is positive; the free gate takes any start exactly."""
     for start in (0.0, 1.0, -0.1):
         with pytest.raises(UserError, match="strictly between 0 and 1"):
-            Gate(start)
+            SigmoidGate().start(start)
     for tau in (0.0, -1.0):
         with pytest.raises(UserError, match="tau must be positive"):
-            Gate(0.5, tau)
-    assert [float(FreeGate(start)()) for start in (0.0, 1.0, -2.0)] == [0.0, 1.0, -2.0]
+            SigmoidGate(tau)
+    free = FreeGate()
+    assert [float(free(free.start(s))) for s in (0.0, 1.0, -2.0)] == [0.0, 1.0, -2.0]
     assert set(GATES) == {"sigmoid", "unconstrained"}
 
 
 @pytest.mark.parametrize(
-    ("branches", "distance"),
-    [*(("hybrid", d) for d in DISTANCES), ("rbf", "full"), ("dnn", "full")],
+    "parts",
+    [
+        *({"kernels": replace(KERNELS, distance=distance())} for distance in DISTANCES.values()),
+        {"kernels": replace(KERNELS, distance=Full()), "deep": None},
+        {"kernels": None},
+    ],
+    ids=str,
 )
-def test_network_is_the_formula(x64, branches, distance):
+def test_network_is_the_formula(x64, parts):
     """Lift, two blocks and head in numpy; block 1 sees the embedded point, block 2 the features."""
-    config = replace(SMALL, blocks=2, distance=distance, branches=branches, tau=0.5)
-    network = perturbed(config.build(inputs(), KEY))
+    spec = replace(SMALL, blocks=2, gates=replace(GATE_STARTS, gate=SigmoidGate(0.5)), **parts)
+    network = perturbed(spec.build(inputs(), KEY))
     lower, upper = np.transpose(BOUNDS)
     e = 2 * (points() - lower) / (upper - lower) - 1
     hidden = np_block(network.blocks[0], e, np_dense(network.lift, e))
@@ -192,22 +229,22 @@ def test_network_is_the_formula(x64, branches, distance):
     expected = np_dnn(network.head, hidden)
     assert expected.shape == (6, 2)
     np.testing.assert_allclose(network(jnp.asarray(points())), expected, rtol=1e-10, atol=1e-12)
-    absent = {"rbf": "dnn", "dnn": "rbf"}.get(branches)
-    assert all(isinstance(getattr(b, absent), Zero) for b in network.blocks if absent)
+    assert all((b.rbf is None) == (spec.kernels is None) for b in network.blocks)
+    assert all((b.deep is None) == (spec.deep is None) for b in network.blocks)
 
 
 def test_parameter_count_of_the_default_network(x64):
     """Lift + centres + widths + coefficients + three dense layers + head + two gates."""
-    theta, _ = flatten(HyResPINNConfig().build(inputs(), KEY))
+    theta, _ = flatten(HyResPINN().build(inputs(), KEY))
     rbf = 32 * 2 + 32 * 2 + 32 * 24
     dnn = (2 * 24 + 24) + 2 * (24 * 24 + 24)
     assert theta.size == (2 * 24 + 24) + rbf + dnn + (24 * 2 + 2) + 2
-    assert model_named("hyrespinn") is HyResPINNConfig
+    assert model_named("hyrespinn") is HyResPINN
 
 
 def test_a_closed_block_is_the_identity(x64):
     """With φ(β) exactly 0 the network is head(lift(embedding(x))), bit for bit."""
-    network = replace(SMALL, blocks=3, gate="unconstrained", phi_beta=0.0).build(inputs(), KEY)
+    network = replace(SMALL, blocks=3, gates=Gates(FreeGate(), beta=0.0)).build(inputs(), KEY)
     x = jnp.asarray(points())
     np.testing.assert_array_equal(network(x), network.head(network.lift(network.embedding(x))))
 
@@ -219,21 +256,23 @@ def test_a_closed_block_is_the_identity(x64):
         {"blocks": 3},
         {"head_depth": 1},
         {"blocks": 2, "head_depth": 1},
-        {"branches": "rbf"},
-        {"branches": "dnn", "blocks": 2},
-        {"dnn": "modified-rwf", "fourier": 4},
-        {"gate": "unconstrained"},
+        {"deep": None},
+        {"kernels": None, "blocks": 2},
+        {"deep": replace(DEEPS["gated and factorised"], fourier=Fourier(features=4))},
+        {"gates": Gates(FreeGate(), alpha=0.7, beta=0.3)},
     ],
+    ids=str,
 )
 def test_the_network_is_that_of_the_equations(x64, changes):
     """H = φ(β) tanh(φ(α) F_R + (1−φ(α)) F_N) + (1−φ(β)) H_prev, written out block by block."""
-    config = replace(SMALL, phi_alpha=0.7, phi_beta=0.3, **changes)
-    network = config.build(inputs(), KEY)
+    spec = replace(SMALL, **{"gates": Gates(alpha=0.7, beta=0.3), **changes})
+    network = spec.build(inputs(), KEY)
     x = jnp.asarray(points())
     entering = network.embedding(x)
     hidden = network.lift(entering)
     for block in network.blocks:
-        local, deep = block.rbf(entering), block.dnn(entering)
+        local = 0.0 if block.rbf is None else block.rbf(entering)
+        deep = 0.0 if block.deep is None else block.deep(entering)
         mixed = jnp.tanh(0.7 * local + (1 - 0.7) * deep)
         hidden = 0.3 * mixed + (1 - 0.3) * hidden
         entering = hidden
@@ -241,15 +280,15 @@ def test_the_network_is_that_of_the_equations(x64, changes):
 
 
 def test_gates_and_penalty(x64):
-    """gates() starts where asked and stays in (0, 1); the penalty is λ_g Σ(α² + β²)."""
-    network = replace(SMALL, blocks=2, lambda_g=0.3).build(inputs(), KEY)
+    """What is reported starts where asked and stays in (0, 1); the penalty is λ_g Σ(α² + β²)."""
+    network = replace(SMALL, blocks=2, gates=replace(GATE_STARTS, penalty=0.3)).build(inputs(), KEY)
     start = {f"phi_{g}_{i}": v for i in (1, 2) for g, v in (("alpha", 0.4), ("beta", 0.6))}
-    assert {k: round(float(v), 12) for k, v in network.gates().items()} == start
+    assert {k: round(float(v), 12) for k, v in network.diagnostics().items()} == start
     theta, assemble = flatten(network)
     for scale in (1.0, 8.0, -8.0):
         moved = assemble(scale * theta + 0.5)
-        assert all(0 < float(v) < 1 for v in moved.gates().values())
-        squares = sum(float(b.alpha.z) ** 2 + float(b.beta.z) ** 2 for b in moved.blocks)
+        assert all(0 < float(v) < 1 for v in moved.diagnostics().values())
+        squares = sum(float(b.alpha) ** 2 + float(b.beta) ** 2 for b in moved.blocks)
         np.testing.assert_allclose(moved.penalty(), 0.3 * squares, rtol=1e-12)
 
 
@@ -258,7 +297,8 @@ def test_fixed_centres_are_not_trained(x64):
     x = jnp.asarray(points())
     gradients, sizes = [], []
     for train in (True, False):
-        theta, assemble = flatten(replace(SMALL, train_centers=train).build(inputs(), KEY))
+        spec = replace(SMALL, kernels=replace(KERNELS, train_centers=train))
+        theta, assemble = flatten(spec.build(inputs(), KEY))
         gradient = jax.grad(lambda t, a=assemble: jnp.sum(a(t)(x) ** 2))(theta)
         gradients.append(assemble(gradient))
         sizes.append(theta.size)
@@ -321,17 +361,29 @@ def test_the_seed_decides_everything(x64):
 
 
 CASES = {
-    **{f"{d}, {n} blocks": replace(SMALL, distance=d, blocks=n) for d in DISTANCES for n in (1, 2)},
-    "mlp-rwf": replace(SMALL, dnn="mlp-rwf", activation="swish"),
-    "modified": replace(SMALL, dnn="modified", depth=2, kernel="matern52"),
-    "modified-rwf": replace(SMALL, dnn="modified-rwf", depth=2),
-    "expanded distance": replace(SMALL, width=9, blocks=2, kernel="gaussian"),
-    "rbf only": replace(SMALL, branches="rbf", kernel="inverse-multiquadric"),
-    "dnn only": replace(SMALL, branches="dnn", activation="gelu"),
+    **{
+        f"{name}, {n} blocks": replace(SMALL, kernels=replace(KERNELS, distance=d()), blocks=n)
+        for name, d in DISTANCES.items()
+        for n in (1, 2)
+    },
+    "factorised": replace(SMALL, deep=Deep(1, factorisation=Factorisation(), activation="swish")),
+    "gated": replace(SMALL, deep=Deep(2, gated=True), kernels=replace(KERNELS, kernel=Matern52())),
+    "gated and factorised": replace(SMALL, deep=replace(DEEPS["gated and factorised"], depth=2)),
+    "expanded distance": replace(
+        SMALL, width=9, blocks=2, kernels=replace(KERNELS, kernel=Gaussian())
+    ),
+    "rbf only": replace(SMALL, deep=None, kernels=replace(KERNELS, kernel=InverseMultiquadric())),
+    "dnn only": replace(SMALL, kernels=None, deep=Deep(1, activation="gelu")),
 }
 
 
-SOME = {"full, 2 blocks", "diagonal, 1 blocks", "expanded distance", "modified-rwf", "rbf only"}
+SOME = {
+    "full, 2 blocks",
+    "diagonal, 1 blocks",
+    "expanded distance",
+    "gated and factorised",
+    "rbf only",
+}
 
 
 @pytest.mark.parametrize("name", some_slow(CASES, CASES.keys() - SOME))
@@ -365,21 +417,29 @@ def test_points_do_not_see_each_other(x64):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("mistake", "message"),
     [
-        ({"distance": "diagonl"}, "Did you mean 'diagonal'"),
-        ({"gate": "sigmod"}, "Did you mean 'sigmoid'"),
-        ({"dnn": "mpl"}, "Unknown model.dnn 'mpl'"),
-        ({"activation": "tan"}, "Did you mean 'tanh'"),
-        ({"kernel": "wendland-c2"}, "this equation needs 4"),
-        ({"tau": 0.0}, "tau must be positive"),
-        ({"blocks": 0}, "model.blocks must be at least 1, not 0"),
-        ({"width": 0}, "model.width must be at least 1"),
-        ({"centers": 0}, "model.centers must be at least 1"),
+        (lambda: Deep(activation="tan"), "Did you mean 'tanh'"),
+        (lambda: Deep(depth=-1), "Deep: depth must be at least 0, not -1"),
+        (lambda: Moving(kernel=WendlandC2()), "the equation needs 4"),
+        (lambda: Moving(count=0), "Moving: count must be at least 1"),
+        (lambda: Moving(quantile=1.5), "Moving: quantile is between 0 and 1"),
+        (lambda: Moving(factor=0.0), "Moving: factor must be positive"),
+        (lambda: Gates(SigmoidGate(tau=0.0)), "tau must be positive"),
+        (lambda: Gates(penalty=-1.0), "Gates: penalty must be at least 0"),
+        (lambda: HyResPINN(blocks=0), "HyResPINN: blocks must be at least 1, not 0"),
+        (lambda: HyResPINN(width=0), "HyResPINN: width must be at least 1"),
+        (lambda: HyResPINN(kernels=None, deep=None), "a block needs a branch"),
     ],
-    ids=str,
+    ids=lambda m: m if isinstance(m, str) else "",
 )
-def test_mistakes_in_the_settings_are_explained(x64, change, message):
-    """Each mistake is refused when the network is built, with its remedy."""
+def test_mistakes_in_a_specification_are_explained(x64, mistake, message):
+    """At once, or where they depend on other fields or the problem, when the network is built."""
+
+    def build():
+        made = mistake()
+        spec = replace(SMALL, kernels=made) if isinstance(made, Moving) else made
+        return spec.build(inputs(), KEY)
+
     with pytest.raises(UserError, match=message):
-        replace(SMALL, **change).build(inputs(), KEY)
+        build()

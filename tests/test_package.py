@@ -21,7 +21,7 @@ ROWS = [
     ["errors", "metrics", "files", "registry", "settings"],
     ["derivatives"],
     ["geometry"],
-    ["nn"],
+    ["models"],
     ["problems"],
     ["references"],
     ["losses"],

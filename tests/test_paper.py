@@ -9,8 +9,8 @@ from hyrespinn.errors import UserError
 from hyrespinn.experiments.bench import PAPER_PROBLEMS
 from hyrespinn.experiments.paper import LARGE, SIZES
 from hyrespinn.experiments.presets import configure
-from hyrespinn.nn import MODELS
-from hyrespinn.nn.matching import tolerance
+from hyrespinn.models import MODELS
+from hyrespinn.models.matching import tolerance
 from hyrespinn.problems.boundary import Lifted
 from hyrespinn.problems.statement import state
 

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hyrespinn.derivatives import closure, concatenate, coordinates, exp, lift, sin, square, tanh
-from hyrespinn.nn import HyResPINNConfig, PINNConfig
-from hyrespinn.nn.parameters import flatten
-from hyrespinn.nn.window import InWindow
+from hyrespinn.models import PINN, Deep, HyResPINN, Moving
+from hyrespinn.models.parameters import flatten
+from hyrespinn.models.window import InWindow
 from hyrespinn.problems import PROBLEMS, problem_named
 from hyrespinn.problems.boundary import Lifted
 from hyrespinn.problems.principal_part import PrincipalPart
@@ -182,7 +182,7 @@ SOME = {"allen-cahn-dirichlet", "darcy-3d-neumann", "grey-scott", "korteweg-de-v
 
 @pytest.mark.parametrize("name", some_slow(sorted(PROBLEMS), PROBLEMS.keys() - SOME))
 def test_every_problem_gives_the_same_residual_and_gradient(name):
-    agree(*both_ways(problem_named(name)(), PINNConfig(width=6, depth=2)))
+    agree(*both_ways(problem_named(name)(), PINN(width=6, depth=2)))
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_every_problem_gives_the_same_residual_and_gradient(name):
 )
 def test_permeabilities(mu):
     problem = problem_named("darcy-2d-dirichlet")(mu=mu)
-    agree(*both_ways(problem, HyResPINNConfig(width=6, depth=1, blocks=1, centers=8)))
+    agree(*both_ways(problem, HyResPINN(width=6, kernels=Moving(8), deep=Deep(1))))
 
 
 @jax.custom_vjp

@@ -13,7 +13,7 @@ from hyrespinn.derivatives import closure, coordinates, lift
 from hyrespinn.errors import UserError
 from hyrespinn.experiments.presets import configure
 from hyrespinn.geometry.sampling import kronecker
-from hyrespinn.nn import PINNConfig
+from hyrespinn.models import PINN
 from hyrespinn.problems.boundary import Reflected
 from hyrespinn.problems.conditions import EVEN, ODD
 from hyrespinn.problems.fields import Point
@@ -171,11 +171,10 @@ def test_systems_and_named_residuals_are_reflected(x64):
 @pytest.mark.parametrize("name", ["zero at both ends", "no slope", "one of each kind"])
 def test_the_conditions_hold_for_any_periodic_network(name, x64):
     made, walls = FOUND[name]
-    statement = state(made)
-    ansatz, left = Reflected().impose(statement)
-    assert [type(statement.conditions[place]) for place in left] == [hp.Initial]
-    config = PINNConfig(width=7, depth=2)
-    inputs = Reflected().inputs(statement)
+    ansatz, left = build_ansatz(made, True, mirror=True)
+    assert [type(c) for c in left] == [hp.Initial]
+    config = PINN(width=7, depth=2)
+    inputs = Reflected().inputs(state(made))
     assert inputs.periodic[1:] == (True,) * len(walls)
     network = config.build(inputs, jax.random.key(3))
     for axis, parity in walls:
@@ -401,7 +400,7 @@ def test_waves_between_walls_are_solved_with_a_lattice():
 @pytest.mark.slow
 def test_any_model_takes_reflections_without_a_lattice():
     settings = {**TINY, "train.mirror": True, "train.ssbroyden_steps": 0}
-    del settings["model.centers"]
+    del settings["model.kernels.count"]
     solution = hp.solve(
         hp.problems.Burgers(), model="pinn", preset="smoke", progress=False, settings=settings
     )

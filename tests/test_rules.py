@@ -10,8 +10,8 @@ import hyrespinn as hp
 import pytest
 from hyrespinn.experiments.presets import FAST_MODEL, configure
 from hyrespinn.experiments.rules import Traits, traits_of
-from hyrespinn.nn import MODELS
-from hyrespinn.nn.settings import later_settings
+from hyrespinn.models import MODELS
+from hyrespinn.models.settings import later_settings
 from hyrespinn.problems import problem_named
 from hyrespinn.problems.boundary import Lifted
 from hyrespinn.problems.statement import state

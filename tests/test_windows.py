@@ -16,7 +16,7 @@ from hyrespinn.geometry.sampling import uniform
 from hyrespinn.losses.context import first_window, next_window
 from hyrespinn.losses.objective import Objective
 from hyrespinn.losses.terms import Counts, Sampling, Weights
-from hyrespinn.nn.window import InWindow
+from hyrespinn.models.window import InWindow
 from hyrespinn.problems.boundary import Penalty
 from hyrespinn.problems.statement import state
 from hyrespinn.training.march import Compiled

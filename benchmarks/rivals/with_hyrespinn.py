@@ -21,11 +21,19 @@ from hyrespinn.experiments import solve as solving
 from hyrespinn.geometry.sampling import sampler_named
 from hyrespinn.losses.adaptive import Adaptivity
 from hyrespinn.losses.objective import Objective
+<<<<<<< ours
 from hyrespinn.losses.terms import Counts, Samples, Sampling, Weights
 from hyrespinn.nn import PINNConfig
 from hyrespinn.nn.parameters import cast, flatten
 from hyrespinn.problems.boundary import Lifted
 from hyrespinn.problems.statement import state
+=======
+from hyrespinn.losses.terms import Counts, Samples, Weights
+from hyrespinn.models import PINNConfig
+from hyrespinn.models.parameters import cast, flatten
+from hyrespinn.problems.problem import anatomy
+from hyrespinn.solution import inputs_of
+>>>>>>> theirs
 from hyrespinn.training.stages import AdamStage, QuasiNewtonStage
 
 CHUNK = 100

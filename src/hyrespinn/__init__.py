@@ -7,12 +7,12 @@ True
 
 from importlib.metadata import PackageNotFoundError, version
 
-from . import problems
+from . import discretise, methods, models, optim, problems
+from .discretise import Discretisation
 from .errors import UserError
-from .experiments.presets import match_parameters
-from .experiments.solve import resume, solve
 from .geometry import Annulus, Box, Disk, Domain, TimeBox
-from .nn import HyResPINNConfig
+from .methods import Method
+from .models import HyResPINN
 from .problems import (
     Boundary,
     Condition,
@@ -26,6 +26,8 @@ from .problems import (
     places,
     register,
 )
+from .run.config import configure, match_parameters
+from .run.solve import resume, solve
 from .solution import Solution
 
 try:
@@ -39,19 +41,26 @@ __all__ = [
     "Box",
     "Condition",
     "Dirichlet",
+    "Discretisation",
     "Disk",
     "Domain",
-    "HyResPINNConfig",
+    "HyResPINN",
     "Initial",
     "Interface",
     "MeanValue",
+    "Method",
     "Neumann",
     "Periodic",
     "Problem",
     "Solution",
     "TimeBox",
     "UserError",
+    "configure",
+    "discretise",
     "match_parameters",
+    "methods",
+    "models",
+    "optim",
     "places",
     "problems",
     "register",

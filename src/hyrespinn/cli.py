@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +13,24 @@ from rich.console import Console
 from rich.table import Table
 
 from . import __version__
+from .bench.bench import PAPER_PROBLEMS, Bench, BenchRequest, bench, default_directory
+from .bench.jobs import default_jobs
+from .bench.plan import COMPARED
 from .errors import UserError
-from .experiments.bench import PAPER_PROBLEMS, Bench, BenchRequest, bench, default_directory
-from .experiments.bench_jobs import default_jobs
-from .experiments.config import RunConfig, settings
-from .experiments.loading import load_problem
-from .experiments.predict import predict_file
-from .experiments.presets import PRESETS, configure
-from .experiments.solve import resume, solve_configured
 from .files import write_atomically
+from .methods import METHODS
 from .metrics import split_components
-from .nn import MODELS
+from .models import MODELS
 from .plots import plot_fields
 from .problems.problem import PROBLEMS, Problem
 from .problems.statement import state
 from .references import reference_of
 from .references.reference import recipe_of, stored_self_convergence
-from .settings import parse_assignments
+from .run.config import RunConfig, configure, documentation, settings, with_parameters
+from .run.loading import load_file, load_problem
+from .run.predict import predict_file
+from .run.solve import resume, solve_configured
+from .settings import as_text, parse_assignments
 from .solution import Solution
 
 EXIT_FAILED, EXIT_USER, EXIT_DIVERGED, EXIT_SIGNAL = 1, 2, 3, 128
@@ -61,6 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
     show = commands.add_parser("list", help="the problems, or the settings of one")
     show.add_argument("--keys", metavar="PROBLEM", help="print every key that --set takes")
     _add_choice(show)
+    show.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE")
     show.set_defaults(command=list_command)
 
     run = commands.add_parser("solve", help="solve a problem")
@@ -73,12 +75,17 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE")
     run.add_argument("--no-reference", action="store_true", help="do not measure the error")
     run.add_argument("--quiet", action="store_true", help="no progress")
+    run.add_argument(
+        "--checkpoint-seconds", type=float, default=30.0, metavar="N",
+        help="seconds between two checkpoints (default 30)",
+    )  # fmt: skip
     run.set_defaults(command=solve_command)
 
     again = commands.add_parser("resume", help="go on with a run that was stopped")
     again.add_argument("directory", type=Path)
     again.add_argument("--max-seconds", type=float)
     again.add_argument("--quiet", action="store_true")
+    _add_load(again)
     again.set_defaults(command=resume_command)
 
     predict = commands.add_parser("predict", help="evaluate a solution at the points of a file")
@@ -87,6 +94,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--points", type=Path, required=True, help="a CSV file with a column for each coordinate"
     )
     predict.add_argument("--out", type=Path, required=True)
+    _add_load(predict)
     predict.set_defaults(command=predict_command)
 
     reference = commands.add_parser("reference", help="write or draw a problem's reference")
@@ -101,8 +109,11 @@ def build_parser() -> argparse.ArgumentParser:
 
     compare = commands.add_parser("bench", help="compare the models on the problems of the paper")
     compare.add_argument("--problems", nargs="+", help="default: the paper's ten")
-    compare.add_argument("--models", nargs="+", default=list(MODELS), help=", ".join(MODELS))
-    compare.add_argument("--preset", default="smoke", help=", ".join(PRESETS))
+    compare.add_argument(
+        "--models", nargs="+", help=f"for network and paper: {', '.join(COMPARED)} (default: all)"
+    )
+    _add_choice(compare, model=False)
+    compare.set_defaults(method="network", preset="smoke")
     compare.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds 0 to N − 1")
     compare.add_argument("--precision", default="float64", help="float64 (default) or float32")
     compare.add_argument("--max-seconds", type=float, help="a limit on the training of a cell")
@@ -120,28 +131,44 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_choice(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", default="hyrespinn", help=", ".join(MODELS))
-    parser.add_argument("--preset", default="fast", help=", ".join(PRESETS))
+def _add_choice(parser: argparse.ArgumentParser, model: bool = True) -> None:
+    names = ", ".join(("auto", *METHODS))
+    parser.add_argument("--method", default="auto", help=f"{names}, or one from --load")
+    parser.add_argument(
+        "--preset", default="fast",
+        help="the effort: smoke, fast, accurate; with --method paper also small and full",
+    )  # fmt: skip
+    if model:
+        parser.add_argument("--model", help=f"for network and paper: {', '.join(MODELS)}")
+    _add_load(parser)
 
 
-def _configuration(options: Any, problem: str) -> RunConfig:
-    return configure(
-        load_problem(problem),
-        model=options.model,
-        preset=options.preset,
-        seed=getattr(options, "seed", 0),
-        precision=getattr(options, "precision", "float64"),
-        max_seconds=getattr(options, "max_seconds", None),
-        settings=parse_assignments(getattr(options, "set", [])),
-    )
+def _add_load(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--load", type=Path, nargs="+", action="extend", default=[], metavar="FILE.py",
+        help="run files that register kernels, models, optimisers, methods, … of your own",
+    )  # fmt: skip
 
 
-def list_command(options: Any) -> int:
-    console = Console()
+def _load(options: argparse.Namespace) -> None:
+    for path in options.load:
+        load_file(path)
+
+
+def list_command(options: argparse.Namespace) -> int:
+    _load(options)
     if options.keys:
-        for key, value in settings(_configuration(options, options.keys)).items():
-            console.print(f"{key}={value}", highlight=False, markup=False, soft_wrap=True)
+        config = configure(
+            load_problem(options.keys),
+            method=options.method,
+            preset=options.preset,
+            model=options.model,
+            settings=parse_assignments(options.set),
+        )
+        docs = documentation(config)
+        for key, value in settings(config).items():
+            line = f"{key}={as_text(value)}"
+            _say(f"{line:<44}  # {docs[key]}" if docs.get(key) else line)
         return 0
     table = Table(box=None, pad_edge=False)
     for column in ("problem", "coordinates", "fields", "reference ±", "what it is"):
@@ -167,21 +194,36 @@ def _accuracy(problem: Problem) -> str:
 
 
 def _default_directory(config: RunConfig) -> Path:
-    base = Path("runs") / f"{config.problem.name}-{config.preset}-seed{config.seed}"
+    base = Path("runs") / f"{config.problem.name}-{config.method}-{config.preset}-seed{config.seed}"
     candidates = [base, *(base.with_name(f"{base.name}-{i}") for i in range(2, 10_000))]
     return next(path for path in candidates if not path.exists())
 
 
-def solve_command(options: Any) -> int:
-    config = _configuration(options, options.problem)
+def solve_command(options: argparse.Namespace) -> int:
+    _load(options)
+    config = configure(
+        load_problem(options.problem),
+        method=options.method,
+        preset=options.preset,
+        model=options.model,
+        seed=options.seed,
+        precision=options.precision,
+        max_seconds=options.max_seconds,
+        settings=parse_assignments(options.set),
+    )
     out = options.out or _default_directory(config)
     solution = solve_configured(
-        config, out, progress=not options.quiet, reference=not options.no_reference
+        config,
+        out,
+        progress=not options.quiet,
+        reference=not options.no_reference,
+        checkpoint_seconds=options.checkpoint_seconds,
     )
     return report(solution, out, options.quiet)
 
 
-def resume_command(options: Any) -> int:
+def resume_command(options: argparse.Namespace) -> int:
+    _load(options)
     solution = resume(
         options.directory, progress=not options.quiet, max_seconds=options.max_seconds
     )
@@ -202,7 +244,7 @@ def report(solution: Solution, directory: Path, quiet: bool) -> int:
         say(f"{result['problem']}: {status}{note}")
         say(
             f"  {result['steps']} steps, {seconds['training']:.1f} s of training "
-            f"({seconds['compilation']:.1f} s of compilation), {result['n_params']} parameters"
+            f"({seconds['compilation']:.1f} s of compilation), {_parameters(result)}"
         )
         if result["rel_l2"] is not None:
             for field, error in result["rel_l2"].items():
@@ -219,7 +261,14 @@ def report(solution: Solution, directory: Path, quiet: bool) -> int:
     return 0
 
 
-def predict_command(options: Any) -> int:
+def _parameters(result: Mapping[str, Any]) -> str:
+    total, each = result["n_params"], result["n_params_window"]
+    several = f", {total // each} windows of {each:,}" if total > each else ""
+    return f"{total:,} parameters{several}"
+
+
+def predict_command(options: argparse.Namespace) -> int:
+    _load(options)
     path: Path = options.directory
     file = path / "solution.hyres" if path.is_dir() else path
     if path.is_dir() and not file.exists():
@@ -230,17 +279,20 @@ def predict_command(options: Any) -> int:
     return 0
 
 
-def reference_command(options: Any) -> int:
-    options.model, options.preset = "hyrespinn", "fast"
-    config = _configuration(options, options.problem)
-    name = config.problem.name
+def reference_command(options: argparse.Namespace) -> int:
+    changes = parse_assignments(options.set)
+    problem = with_parameters(load_problem(options.problem), changes)
+    for key in changes:
+        if key.partition(".")[0] != "problem":
+            raise UserError(f"A reference has the keys problem.… alone; {key} is for solve.")
+    name = problem.name
     if options.out is None and options.plot is None:
         raise UserError("Say what to do with the reference: --out FILE.npz, --plot, or both.")
 
     def say(text: str) -> None:
         Console().print(text, highlight=False, markup=False, soft_wrap=True)
 
-    reference = reference_of(config.problem, say)
+    reference = reference_of(problem, say)
     if reference is None:
         raise UserError(f"{name} has no reference: it defines no exact solution.")
     text = reference.description
@@ -263,7 +315,8 @@ def reference_command(options: Any) -> int:
     return 0
 
 
-def bench_command(options: Any) -> int:
+def bench_command(options: argparse.Namespace) -> int:
+    _load(options)
     if options.show is not None:
         show_bench(Bench.open(options.show))
         return 0
@@ -271,6 +324,7 @@ def bench_command(options: Any) -> int:
         problems=options.problems or PAPER_PROBLEMS,
         models=options.models,
         seeds=tuple(range(options.seeds)),
+        method=options.method,
         preset=options.preset,
         precision=options.precision,
         settings=parse_assignments(options.set),

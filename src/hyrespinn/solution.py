@@ -21,16 +21,17 @@ from .derivatives import closure, coordinates, parse
 from .errors import UserError, unknown
 from .files import load_arrays, save_arrays, write_atomically
 from .metrics import split_components
-from .nn import settings_from_json
-from .nn.parameters import cast
-from .nn.window import InWindow
+from .models import ModelSpec
+from .models.parameters import cast
+from .models.window import InWindow
 from .plots import plot_fields
 from .problems.boundary import BoundaryTreatment, treatment_named
 from .problems.equation import components
 from .problems.problem import Problem, problem_named
 from .problems.statement import state
+from .settings import from_json, to_json
 
-FORMAT = 4
+FORMAT = 5
 BATCH = 65536
 
 
@@ -48,8 +49,7 @@ class Solution:
 
     problem: Problem
     model: Any
-    model_name: str
-    model_config: Any
+    spec: ModelSpec
     precision: str
     boundary: BoundaryTreatment
     result: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -227,8 +227,7 @@ class Solution:
         leaves = [np.asarray(a) for a in jax.tree.leaves(eqx.filter(self.model, eqx.is_array))]
         spec = {
             "format": FORMAT,
-            "model": self.model_name,
-            "model_config": dataclasses.asdict(self.model_config),
+            "model": to_json(self.spec),
             "precision": self.precision,
             "boundary": self.boundary.kind,
             "result": dict(self.result),
@@ -257,17 +256,21 @@ class Solution:
                     f"The solution {path} was written by a newer version of hyrespinn (its format is "
                     f"{spec['format']}, this version reads up to {FORMAT}); update the package."
                 )
-            config = settings_from_json(spec["model"], spec["model_config"])
+            if spec["format"] < FORMAT:
+                raise UserError(
+                    f"The solution {path} was written by an earlier version of hyrespinn, whose "
+                    "networks this one does not have; solve the problem again."
+                )
+            config = _specification(spec["model"])
             if problem is None:
                 problem = problem_from(spec, members.get("problem.pickle"))
         except (KeyError, TypeError, json.JSONDecodeError) as error:
             raise UserError(f"The solution {path} is damaged: {error!r}.") from error
         with jax.enable_x64(spec["precision"] == "float64"):
-            boundary = treatment_named(spec.get("boundary") or _earlier_treatment(spec))
+            boundary = treatment_named(spec["boundary"])
             inputs = boundary.inputs(state(problem))
             model = cast(config.build(inputs, jax.random.key(0)), spec["precision"])
-            # Files of the first format know no windows.
-            windows = tuple((a, b, c) for a, b, c in spec.get("windows", ()))
+            windows = tuple((a, b, c) for a, b, c in spec["windows"])
             variable, rest = eqx.partition((model,) * max(1, len(windows)), eqx.is_array)
             leaves, structure = jax.tree.flatten(variable)
             stored = [jnp.asarray(arrays[name]) for name in sorted(arrays)]
@@ -277,7 +280,6 @@ class Solution:
         return cls(
             problem,
             networks if windows else networks[0],
-            spec["model"],
             config,
             spec["precision"],
             boundary,
@@ -286,11 +288,10 @@ class Solution:
         )
 
 
-def _earlier_treatment(spec: Mapping[str, Any]) -> str:
-    """The boundary treatment of a file from before they had names."""
-    if spec.get("mirror", False):
-        return "reflected"
-    return "lifted" if spec["exact"] else "penalty"
+def _specification(content: object) -> ModelSpec:
+    spec = from_json(ModelSpec, content, "The model's specification")
+    assert isinstance(spec, ModelSpec)
+    return spec
 
 
 def problem_spec(problem: Problem) -> dict[str, Any]:

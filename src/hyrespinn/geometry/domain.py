@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from ..errors import UserError
 from .flat import Bounds, box_patch, check_side, moment_patch, plane_patch
 from .patch import Patch, Placed, draw, fixed_set, scatter, spread
-from .sampling import PoissonDisk, Sampler, sampler_named, sobol_points
+from .sampling import PoissonDisk, Sampler, UnitSampler, sampler_named, sobol_points
 
 
 class Domain:
@@ -154,6 +154,7 @@ class Domain:
         if isinstance(sampler, PoissonDisk):
             points, normals, _ = fixed_set(patches, count, seed)
             return points.copy(), None if normals is None else normals.copy()
+        assert isinstance(sampler, UnitSampler)
         placed = scatter(patches, count, sampler, seed)
         return placed.points, placed.normals
 

@@ -207,6 +207,7 @@ def draw(
         points, normals, _ = fixed_set(patches, count, sampler.seed)
         fixed = Placed(*(None if a is None else jnp.asarray(a, dtype) for a in (points, normals)))
         return fixed.at(jax.random.permutation(key, count))
+    assert isinstance(sampler, UnitSampler)
     parts = [
         patch.draw(jax.random.fold_in(key, i) if len(patches) > 1 else key, n, sampler, dtype)
         for i, (patch, n) in enumerate(

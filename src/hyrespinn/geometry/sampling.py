@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import jax
@@ -12,47 +12,85 @@ from jax import Array
 from jaxtyping import Float
 from scipy.stats import qmc
 
-from ..errors import unknown
+from ..registry import Registry, register
 
 
-def kronecker(
-    key: Array, count: int, dimension: int, dtype: jnp.dtype
-) -> Float[Array, "{count} {dimension}"]:
+@dataclass(frozen=True)
+class Sampler:
+    """How points are drawn; a new one is a subclass of :class:`UnitSampler` with ``@register``."""
+
+
+SAMPLERS = Registry("sampler", Sampler)
+"""Samplers by name."""
+
+
+@dataclass(frozen=True)
+class UnitSampler(Sampler, ABC):
+    """Draws points of the unit cube, which are then mapped to a part of a domain."""
+
+    @abstractmethod
+    def __call__(
+        self, key: Array, count: int, dimension: int, dtype: jnp.dtype
+    ) -> Float[Array, "{count} {dimension}"]:
+        """``count`` points; called inside compiled code."""
+
+
+@register("kronecker")
+@dataclass(frozen=True)
+class Kronecker(UnitSampler):
     """A low-discrepancy sequence with a random shift: ``frac(shift + i·α)``.
 
     ``α_k = g⁻ᵏ`` with ``g`` the root of ``g^(d+1) = g + 1``, the generalised golden ratio. Each
     point is uniform, and together they cover the cube far more evenly than independent points.
     """
-    g = 2.0
-    for _ in range(60):
-        g = (1 + g) ** (1 / (dimension + 1))
-    alpha = (1 / g) ** np.arange(1, dimension + 1)
-    return _shifted(key, np.outer(np.arange(count), alpha) % 1, dtype)
+
+    def __call__(
+        self, key: Array, count: int, dimension: int, dtype: jnp.dtype
+    ) -> Float[Array, "{count} {dimension}"]:
+        g = 2.0
+        for _ in range(60):
+            g = (1 + g) ** (1 / (dimension + 1))
+        alpha = (1 / g) ** np.arange(1, dimension + 1)
+        return _shifted(key, np.outer(np.arange(count), alpha) % 1, dtype)
 
 
-def uniform(
-    key: Array, count: int, dimension: int, dtype: jnp.dtype
-) -> Float[Array, "{count} {dimension}"]:
+@register("uniform")
+@dataclass(frozen=True)
+class Uniform(UnitSampler):
     """Independent uniform points."""
-    return jax.random.uniform(key, (count, dimension), dtype)
+
+    def __call__(
+        self, key: Array, count: int, dimension: int, dtype: jnp.dtype
+    ) -> Float[Array, "{count} {dimension}"]:
+        return jax.random.uniform(key, (count, dimension), dtype)
 
 
-def sobol(
-    key: Array, count: int, dimension: int, dtype: jnp.dtype
-) -> Float[Array, "{count} {dimension}"]:
+@register("sobol")
+@dataclass(frozen=True)
+class Sobol(UnitSampler):
     """The first points of a scrambled Sobol sequence, with a random shift."""
-    return _shifted(key, sobol_points(count, dimension, np.random.default_rng(0)), dtype)
+
+    def __call__(
+        self, key: Array, count: int, dimension: int, dtype: jnp.dtype
+    ) -> Float[Array, "{count} {dimension}"]:
+        return _shifted(key, sobol_points(count, dimension, np.random.default_rng(0)), dtype)
 
 
-def latin(
-    key: Array, count: int, dimension: int, dtype: jnp.dtype
-) -> Float[Array, "{count} {dimension}"]:
+@register("latin")
+@dataclass(frozen=True)
+class Latin(UnitSampler):
     """A Latin hypercube: along each axis, every one of ``count`` slices holds one point."""
-    order, within = jax.random.split(key)
-    slices = jax.vmap(lambda k: jax.random.permutation(k, count))(
-        jax.random.split(order, dimension)
-    )
-    return (slices.T.astype(dtype) + uniform(within, count, dimension, dtype)) / count
+
+    def __call__(
+        self, key: Array, count: int, dimension: int, dtype: jnp.dtype
+    ) -> Float[Array, "{count} {dimension}"]:
+        order, within = jax.random.split(key)
+        slices = jax.vmap(lambda k: jax.random.permutation(k, count))(
+            jax.random.split(order, dimension)
+        )
+        return (
+            slices.T.astype(dtype) + jax.random.uniform(within, (count, dimension), dtype)
+        ) / count
 
 
 def _shifted(key: Array, points: np.ndarray, dtype: jnp.dtype) -> Array:
@@ -69,25 +107,16 @@ def sobol_points(
     return qmc.Sobol(dimension, rng=rng).random_base2(powers)[:count]
 
 
+@register("poisson")
 @dataclass(frozen=True)
-class PoissonDisk:
+class PoissonDisk(Sampler):
     """A fixed set of well-spread points: every draw is the same set in another order."""
 
     seed: int = 0
 
 
-UnitSampler = Callable[[Array, int, int, jnp.dtype], Array]
-Sampler = UnitSampler | PoissonDisk
-SAMPLERS: dict[str, Sampler] = {
-    "kronecker": kronecker,
-    "uniform": uniform,
-    "sobol": sobol,
-    "latin": latin,
-    "poisson": PoissonDisk(),
-}
+kronecker, uniform, sobol, latin = Kronecker(), Uniform(), Sobol(), Latin()
 
 
 def sampler_named(name: str) -> Sampler:
-    if name not in SAMPLERS:
-        raise unknown("sampler", name, SAMPLERS)
-    return SAMPLERS[name]
+    return SAMPLERS[name]()

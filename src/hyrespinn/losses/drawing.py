@@ -30,11 +30,13 @@ class Drawing:
     def draw(self, fields: Fields, key: Array, context: Context | None) -> SampleSet:
         return self._prepared(fields, self._fresh(key), context)
 
-    def draw_batch(self, fields: Fields, key: Array, context: Context | None) -> SampleSet:
+    def draw_batch(
+        self, fields: Fields, key: Array, context: Context | None, count: int | None
+    ) -> SampleSet:
         samples = self._fresh(key)
-        interior, batch = self.terms[0].name, self.sampling.batch
-        if batch and self.sampling.lattice is None:
-            samples[interior] = Samples(samples[interior].points[:batch])
+        interior = self.terms[0].name
+        if count is not None and self.sampling.lattice is None:
+            samples[interior] = Samples(samples[interior].points[:count])
         return self._prepared(fields, samples, context)
 
     def draw_adaptive(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +13,7 @@ from jaxtyping import Float
 
 from ..derivatives import MultiIndex
 from ..geometry.lattice import Lattice
+from ..models.model import Chain, Model
 from ..problems.boundary import BoundaryTreatment, Lifted
 from ..problems.conditions import Samples, Sampling, Series
 from ..problems.conditions.condition import values_at
@@ -82,11 +82,7 @@ class Objective:
 
     def upto(self, part: int) -> Objective:
         """The objective of the first ``part`` networks of a model that is trained in turn."""
-        return self._of(lambda theta: self.assemble(theta).upto(part))
-
-    def of_local_part(self) -> Objective:
-        """The objective of the kernels of a network by themselves."""
-        return self._of(lambda theta: self.assemble(theta).local_part())
+        return self._of(lambda theta: _chain(self.assemble(theta)).upto(part))
 
     def _of(self, assemble: Assemble) -> Objective:
         other = copy(self)
@@ -128,9 +124,11 @@ class Objective:
         """Fresh points for every term."""
         return self.drawing.draw(self.fields, key, context)
 
-    def draw_batch(self, key: Array, context: Context | None = None) -> SampleSet:
-        """Fresh points for one step of a stochastic optimiser: ``batch`` of them in the interior."""
-        return self.drawing.draw_batch(self.fields, key, context)
+    def draw_batch(
+        self, key: Array, context: Context | None = None, count: int | None = None
+    ) -> SampleSet:
+        """Fresh points for one step of a stochastic optimiser: ``count`` of them in the interior."""
+        return self.drawing.draw_batch(self.fields, key, context, count)
 
     def draw_adaptive(
         self, theta: Array, key: Array, context: Context | None = None, *, by: Adaptivity
@@ -200,8 +198,7 @@ class Objective:
 
     def penalty(self, theta: Array) -> Array | None:
         """The model's own penalty, where it has one."""
-        penalty: Callable[[], Any] | None = getattr(self.assemble(theta), "penalty", None)
-        return None if penalty is None else penalty()
+        return self.assemble(theta).penalty()
 
     def value(
         self, theta: Float[Array, " n"], samples: SampleSet, context: Context | None = None
@@ -258,3 +255,9 @@ class Objective:
         """The losses, and what else is worth a column of the history."""
         vectors = self.residuals(theta, samples, context)
         return self._summed(theta, vectors, context), self.weighting.columns(vectors, context)
+
+
+def _chain(model: Model) -> Chain:
+    if not isinstance(model, Chain):
+        raise TypeError(f"{type(model).__name__} is no chain of networks that is trained in turn")
+    return model

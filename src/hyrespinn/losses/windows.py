@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax.numpy as jnp
 from jax import Array
 
-from ..nn.window import InWindow
+from ..models.model import Model
+from ..models.window import InWindow
 from ..problems.boundary import Ansatz
 from ..problems.conditions import Samples, Series
 from ..problems.statement import Statement
 from .context import Context, Window
 from .terms import Term
 
-Assemble = Callable[[Array], Any]
+Assemble = Callable[[Array], Model]
 """A vector of parameters to the network that has them."""
 
 

@@ -1,5 +1,6 @@
 """Optimisers: objects with their own settings, on top of pure functions of one parameter vector."""
 
+from ..registry import Registry
 from .adam import Adam
 from .gauss_newton import GaussNewton
 from .gauss_newton_cg import GaussNewtonCG
@@ -9,25 +10,17 @@ from .optimiser import Linearised, Optimiser, OptimiserState, Preconditioner, Ro
 from .soap import Soap
 from .ssbroyden import BFGS, SSBFGS, SSBroyden
 
-OPTIMISERS: dict[str, type[Optimiser[OptimiserState]]] = {
-    "adam": Adam,
-    "soap": Soap,
-    "lbfgs": LBFGS,
-    "bfgs": BFGS,
-    "ssbfgs": SSBFGS,
-    "ssbroyden": SSBroyden,
-    "lm": LevenbergMarquardt,
-    "gauss-newton": GaussNewton,
-    "gauss-newton-cg": GaussNewtonCG,
-}
+OPTIMISERS = Registry("optimiser", Optimiser)
 """Optimisers by name."""
-
-
-def name_of(optimiser: Optimiser[OptimiserState]) -> str:
-    """The name of an optimiser; that of its class in lower case where it is not in the table."""
-    names = {cls: name for name, cls in OPTIMISERS.items()}
-    return names.get(type(optimiser), type(optimiser).__name__.lower())
-
+OPTIMISERS.register("adam", Adam)
+OPTIMISERS.register("soap", Soap)
+OPTIMISERS.register("lbfgs", LBFGS)
+OPTIMISERS.register("bfgs", BFGS)
+OPTIMISERS.register("ssbfgs", SSBFGS)
+OPTIMISERS.register("ssbroyden", SSBroyden)
+OPTIMISERS.register("lm", LevenbergMarquardt)
+OPTIMISERS.register("gauss-newton", GaussNewton)
+OPTIMISERS.register("gauss-newton-cg", GaussNewtonCG)
 
 __all__ = [
     "BFGS",
@@ -46,5 +39,4 @@ __all__ = [
     "SSBroyden",
     "Soap",
     "System",
-    "name_of",
 ]

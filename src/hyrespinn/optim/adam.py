@@ -80,13 +80,14 @@ def step(
 class Adam(Optimiser[AdamState]):
     """Adam on new points at every step (the paper's optimiser).
 
-    The rate rises to ``rate`` over ``warmup`` steps and is then multiplied by ``decay`` every
-    ``decay_steps`` of them.
+    ``batch`` is the number of points inside the domain. The rate rises to ``rate`` over ``warmup``
+    steps and is then multiplied by ``decay`` every ``decay_steps`` of them.
 
     >>> Adam(steps=100, rate=1e-2).decay
     0.9
     """
 
+    batch: int = 1024
     rate: float = 5e-3
     warmup: int = 100
     decay: float = 0.9
@@ -98,10 +99,16 @@ class Adam(Optimiser[AdamState]):
         super().__post_init__()
         if not self.rate > 0:
             raise UserError(f"The rate of {type(self).__name__} is positive, not {self.rate}.")
+        if self.batch < 1:
+            raise UserError(f"A batch has at least one point, not {self.batch}.")
         if self.warmup < 0:
             raise UserError(f"A warm-up of {self.warmup} steps makes no sense; 0 is none.")
         if self.decay_steps < 1:
             raise UserError(f"decay_steps must be at least 1, not {self.decay_steps}.")
+
+    @property
+    def batch_size(self) -> int:
+        return self.batch
 
     @property
     def look_every(self) -> int:

@@ -121,6 +121,11 @@ class Optimiser(ABC, Generic[State]):
         return 50
 
     @property
+    def batch_size(self) -> int | None:
+        """Of fresh points, how many there are inside the domain; ``None``: as many as of others."""
+        return None
+
+    @property
     def rounds(self) -> int | None:
         """After how many rounds a state that ``failed`` has converged; ``None``: never."""
         return None

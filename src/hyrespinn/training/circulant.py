@@ -23,7 +23,10 @@ from ..errors import UserError
 from ..losses.context import Context
 from ..losses.jacobian import weighted_rows
 from ..losses.objective import Objective, SampleSet
-from ..nn.last_layer import lattice_places
+from ..models.collocation import KernelExpansionNetwork
+from ..models.kernels.lattice import LatticeKernels
+from ..models.linear_part import lattice_places
+from ..models.model import Model
 from ..optim.gauss_newton_cg import linear_maps
 from ..optim.optimiser import Preconditioner
 
@@ -36,27 +39,27 @@ HELD = 0.1
 def check_lattice(objective: Objective, theta: Array) -> None:
     """Say what is missing for kernels and points on lattices that fit each other."""
     model = eqx.filter_eval_shape(objective.assemble, theta)
-    kernels = getattr(model, "lattice", lambda: None)()
+    kernels = _lattice_of(model)
     points = objective.lattice
     if kernels is None or points is None:
         raise UserError(
-            "The stage gauss-newton-cg needs kernels and points on lattices: a hyrespinn of one block "
-            "with model.lattice, and train.lattice."
+            "GaussNewtonCG needs kernels and points on lattices: a KernelExpansion on a "
+            "Lattice, and a lattice of points."
         )
     if not all(points.periodic[1:]) or not objective.problem.domain.has_time:
         raise UserError(
-            "The stage gauss-newton-cg is for equations with time that are periodic along all "
-            "coordinates of space, with the periodicity built in (train.exact)."
+            "GaussNewtonCG is for equations with time that are periodic along all "
+            "coordinates of space, with the periodicity built in."
         )
     others = [term.name for term in objective.terms[1:] if not term.is_start]
     if others:
         raise UserError(
-            "The stage gauss-newton-cg knows no conditions but those at the initial time; there is "
+            "GaussNewtonCG knows no conditions but those at the initial time; there is "
             f"also {', '.join(others)}."
         )
     if any(n % k for n, k in zip(points.shape[1:], kernels.shape[1:], strict=True)):
         raise UserError(
-            f"Along space train.lattice must be a multiple of model.lattice; they are "
+            "Along space the number of points must be a multiple of that of kernels; they are "
             f"{list(points.shape)} and {list(kernels.shape)}."
         )
     equations, conditions = len(objective.terms[0].names), len(objective.terms) - 1
@@ -65,18 +68,22 @@ def check_lattice(objective: Objective, theta: Array) -> None:
     columns = kernels.shape[0] * kernels.coefficients.shape[1]
     if columns > rows:
         raise UserError(
-            f"There are {columns} coefficients at each place of model.lattice and only {rows} equations "
-            "to find them with. Take more points along time in train.lattice or fewer kernels in "
-            "model.lattice, model.width=number of fields, and an initial condition for every field; or "
-            "--preset general, which has no lattices."
+            f"There are {columns} coefficients at each place of the lattice and only {rows} equations "
+            "to find them with. Take more points along time or fewer kernels, and an initial condition "
+            "for every field; or the method 'network', which has no lattices."
         )
+
+
+def _lattice_of(model: Model) -> LatticeKernels | None:
+    return model.lattice if isinstance(model, KernelExpansionNetwork) else None
 
 
 def circulant_preconditioner(
     objective: Objective, theta: Array, samples: SampleSet, context: Context
 ) -> Preconditioner:
     """``P`` for the weighted rows at ``theta``; see :func:`check_lattice` for what it needs."""
-    kernels = objective.assemble(theta).lattice()
+    kernels = _lattice_of(objective.assemble(theta))
+    assert kernels is not None  # as check_lattice has seen
     levels, *space = kernels.shape
     places = lattice_places(objective.assemble, theta)
     outputs = places.shape[1]
@@ -106,19 +113,15 @@ def _symbol(
 ) -> Array:
     """What one kernel of each level and output, at the origin of space, does to the rows.
 
-    The equation has mean coefficients there, and what surrounds the kernels in the network is taken
-    as linear: its slope, too, changes a little from place to place, and next to the waves that the
-    kernels hardly make even that little would be all there is. ``(levels · outputs, rows at a place,
-    *space)``.
+    The equation has mean coefficients there. ``(levels · outputs, rows at a place, *space)``.
     """
     lattice = objective.lattice
     assert lattice is not None
     interior, *conditions = objective.terms
     slopes = _mean_slopes(objective, theta, samples, context)
-    local = objective.of_local_part()
 
     def rows(theta: Array) -> Array:
-        solution = local.solution(theta, context)
+        solution = objective.solution(theta, context)
         values = objective.lattice_values(solution, samples)
         vectors = {name: _combined(slopes[name], values) for name in interior.names}
         for term in conditions:

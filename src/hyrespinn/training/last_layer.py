@@ -12,7 +12,7 @@ from ..errors import UserError
 from ..losses.context import Context
 from ..losses.objective import Objective
 from ..losses.terms import Samples
-from ..nn.last_layer import linear_part
+from ..models.linear_part import linear_part
 
 Fit = Literal["initial", "equation"]
 

@@ -51,8 +51,7 @@ class Training:
         objective = self.objective_of(stage)
         theta, samples, context = state.optimiser.theta, state.samples, state.context
         losses, columns = objective.report(theta, samples, context)
-        gates = getattr(self.objective.assemble(theta), "gates", dict)
-        columns = {**columns, **gates()}
+        columns = {**columns, **self.objective.assemble(theta).diagnostics()}
         if self.windows.tolerance is not None:
             columns["window_error"] = window_error(objective, theta, context, self.key)
         return losses, columns

@@ -12,7 +12,7 @@ from jax import Array
 from ..losses.adaptive import Adaptivity
 from ..losses.context import Context
 from ..losses.objective import Objective, SampleSet
-from ..optim import Optimiser, OptimiserState, name_of
+from ..optim import OPTIMISERS, Optimiser, OptimiserState
 from .system import LossSystem
 
 EVENLY = Adaptivity(1, 1.0, 1.0)
@@ -46,7 +46,7 @@ class Stage:
 
     @property
     def name(self) -> str:
-        return name_of(self.optimiser)
+        return OPTIMISERS.name_of(self.optimiser)
 
     @property
     def steps(self) -> int:
@@ -72,7 +72,7 @@ class Stage:
         """The state before the first round."""
         if self.optimiser.fresh_points:
             context = context._replace(causal=None)
-            samples = objective.draw_batch(key, context)
+            samples = objective.draw_batch(key, context, self.optimiser.batch_size)
         else:
             samples = objective.draw(key, context)
             if objective.causality:
@@ -97,7 +97,9 @@ class Stage:
     def _fresh(self, objective: Objective, state: StageState) -> StageState:
         """One step on points of its own."""
         key = jax.random.fold_in(state.key, state.optimiser.steps)
-        state = state._replace(samples=objective.draw_batch(key, state.context))
+        state = state._replace(
+            samples=objective.draw_batch(key, state.context, self.optimiser.batch_size)
+        )
         system = self.system(objective, state)
         return state._replace(optimiser=self.optimiser.step(system, state.optimiser))
 

@@ -15,8 +15,8 @@ from jaxtyping import Bool
 from ..losses.context import Context
 from ..losses.jacobian import linearised, weighted_rows
 from ..losses.objective import Objective, SampleSet
-from ..nn.last_layer import nearly_linear
-from ..nn.parameters import trained_shapes
+from ..models.linear_part import linear_mask
+from ..models.parameters import trained_shapes
 from ..optim.optimiser import Linearised, Preconditioner, Sketch
 from .circulant import check_lattice, circulant_preconditioner
 
@@ -62,7 +62,7 @@ class LossSystem:
         return circulant_preconditioner(self.objective, theta, self.samples, self.context)
 
     def linear_parameters(self, theta: Array) -> Bool[np.ndarray, " n"]:
-        return nearly_linear(self.objective.assemble, theta)
+        return linear_mask(self.objective.assemble, theta)
 
     def shapes(self, theta: Array) -> Sequence[tuple[int, ...]]:
         return trained_shapes(eqx.filter_eval_shape(self.objective.assemble, theta))

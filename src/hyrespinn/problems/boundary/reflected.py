@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...derivatives import Taylor, propagate
-from ...nn.inputs import Inputs
+from ...models.inputs import Inputs
 from ..reflection import Reflection
 from ..statement import Statement
 from .lifted import Lifted

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 from ...derivatives import propagate
-from ...nn.inputs import Inputs
+from ...models.inputs import Inputs
 from ..conditions import Condition
 from ..statement import Statement
 

@@ -45,15 +45,13 @@ class Counts:
 class Sampling:
     """How points are drawn: how many, by which sampler, in which precision.
 
-    With a lattice the equation and the initial conditions have its points. ``batch`` is how many
-    points of the interior one step of a stochastic optimiser sees (all of them unless stated).
+    With a lattice the equation and the initial conditions have its points.
     """
 
     counts: Counts
     sampler: Sampler
     dtype: jnp.dtype
     lattice: Lattice | None = None
-    batch: int | None = None
 
     @property
     def fixed(self) -> bool:

@@ -1,0 +1,1 @@
+"""Benchmarks: many runs, and the tables that compare them."""

@@ -1,1 +1,0 @@
-"""Presets, run directories and the one entry that solves a problem."""

@@ -1,0 +1,78 @@
+"""Collocation with scattered kernels and Gauss–Newton: without time, and in short windows of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..discretise import Discretisation, Drawn, Fixed, Lifted, Weights, Whole
+from ..models import KernelExpansion, Scattered
+from ..optim import GaussNewton
+from ..problems.statement import Statement
+from .method import Effort, Suits, WhyNot
+
+CENTRES = 1024
+"""Kernels for an effort of one."""
+EXTERIOR, EXTERIOR_IN_SPACE = 3.0, 2.0
+"""How far centres stand outside of a domain, in spacings: beyond it they hardly reach inside. In three
+dimensions there are many of them, which are missed inside."""
+WEIGHT_PER_ORDER = 100.0
+"""How many times as much a condition on the boundary counts for every order that it is below the
+equation, without time: waves about as long as half the unit count alike in both. Gauss–Newton solves
+for all weights alike."""
+STEPS = 30
+
+
+@dataclass(frozen=True)
+class March:
+    """Windows for an effort of one, and how many times as many centres each of them has."""
+
+    windows: int
+    centres: float
+
+
+MARCHES = {3: March(20, 1.0), 4: March(50, 1.5)}
+"""By the order of the equation in space. Such waves move the faster the shorter they are; the fourth
+order comes with growth of what is small, so that early windows must be exact."""
+
+
+def march_of(statement: Statement) -> March | None:
+    """The windows of an equation, or none; those of the highest order serve all above it."""
+    if not statement.has_time or statement.space_order < min(MARCHES):
+        return None
+    return MARCHES.get(statement.space_order, MARCHES[max(MARCHES)])
+
+
+def suits(statement: Statement) -> Suits | WhyNot:
+    """Without time, and in short windows of it, a step of Gauss–Newton finds the way from nothing to
+    the solution, and that is smooth enough for evenly spread kernels."""
+    if not statement.has_time:
+        return Suits("a steady equation, for scattered kernels and Gauss–Newton")
+    if march_of(statement) is not None:
+        return Suits("an equation of a high order in space, for scattered kernels in short windows")
+    return WhyNot("with time and at most two derivatives in space solutions may have fronts")
+
+
+def discretise(statement: Statement, effort: Effort) -> Discretisation:
+    """Some two and a half times as many evenly spread points as centres, in one round."""
+    march = march_of(statement)
+    in_space = statement.domain.dimension > 2
+    factor = (march.centres if march else 1.0) * (2.0 if in_space else 1.0)
+    centres = round(factor * effort.scale ** (statement.domain.dimension - 1) * CENTRES)
+    surface = 1024 if in_space else 256
+    stages = (
+        GaussNewton(steps=STEPS, progress=0.5 if effort.scale <= 1 else 0.1, round_growth=0.05),
+    )
+    if march is not None:
+        kernels = Scattered(centres, overlap=2.1, time_width=4.0, exterior=0.0)
+        points = Drawn(round(2.4 * centres), max(surface, centres // 3), surface, adaptive=None)
+        windows = Fixed(max(1, round(effort.scale * march.windows)))
+        weights = Weights(initial=1.0)
+        return Discretisation(KernelExpansion(kernels), points, Lifted(), weights, windows, stages)
+    exterior = EXTERIOR_IN_SPACE if in_space else EXTERIOR
+    kernels = Scattered(centres, overlap=2.7, exterior=exterior)
+    if in_space:
+        points = Drawn(round(3.4 * centres), surface, round(1.5 * centres), adaptive=None)
+    else:
+        points = Drawn(round(2.4 * centres), surface, surface, adaptive=None)
+    weights = Weights(initial=10.0, per_order=WEIGHT_PER_ORDER)
+    return Discretisation(KernelExpansion(kernels), points, Lifted(), weights, Whole(), stages)

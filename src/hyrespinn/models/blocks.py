@@ -1,0 +1,53 @@
+"""The hybrid residual block."""
+
+from __future__ import annotations
+
+import equinox as eqx
+from jax import Array
+
+from ..derivatives import tanh
+from .gates import Gate
+from .kernels.rbf import RBF
+from .layers import Layer, Series, scaled
+
+
+class HybridBlock(eqx.Module):
+    """``H = φ(β) tanh(φ(α) F_R + (1−φ(α)) F_N) + (1−φ(β)) H_prev``.
+
+    ``φ(α)`` is the share of the RBF branch, as in the paper's equation (decision D2). In an
+    ablation one of the branches is missing.
+    """
+
+    rbf: RBF | None
+    deep: Layer | None
+    alpha: Array
+    beta: Array
+    gate: Gate = eqx.field(static=True)
+
+    @property
+    def share(self) -> Array:
+        """``φ(α)``, the share of the RBF branch."""
+        return self.gate(self.alpha)
+
+    @property
+    def strength(self) -> Array:
+        """``φ(β)``."""
+        return self.gate(self.beta)
+
+    def __call__(self, h: Series, skip: Series) -> Series:
+        """``h`` enters the branches, ``skip`` goes past them (they differ in the first block)."""
+        strength = self.strength
+        return strength * self.activated(h) + (1 - strength) * skip
+
+    def activated(self, h: Series) -> Series:
+        """``tanh(φ(α) F_R + (1−φ(α)) F_N)``."""
+        share = self.share
+        local = None if self.rbf is None else scaled(self.rbf, share)(h)
+        deep = None if self.deep is None else scaled(self.deep, 1 - share)(h)
+        if local is None or deep is None:
+            return tanh(deep if local is None else local)
+        return tanh(local + deep)
+
+    def penalty(self) -> Array:
+        """``α² + β²``, the paper's gate regularisation."""
+        return self.alpha**2 + self.beta**2

@@ -1,0 +1,1 @@
+"""Runs: settings, directories, solving and resuming."""
