@@ -14,9 +14,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from hyrespinn.experiments.bench import Bench
-from hyrespinn.experiments.bench_plan import PAPER_PROBLEMS, plan
-from hyrespinn.experiments.bench_table import (
+from hyrespinn.bench.bench import Bench
+from hyrespinn.bench.plan import COMPARED, PAPER_PROBLEMS, plan
+from hyrespinn.bench.published import PAPER_ROWS, published_error
+from hyrespinn.bench.table import (
     Cell,
     Row,
     bold_smallest,
@@ -25,8 +26,7 @@ from hyrespinn.experiments.bench_table import (
     spread,
     summary_grid,
 )
-from hyrespinn.experiments.published import PAPER_ROWS, published_error
-from hyrespinn.models import MODELS
+from hyrespinn.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -106,68 +106,132 @@ def smoke() -> str:
     return "\n".join(lines)
 
 
+@cache
+def _bench(name: str) -> Bench | None:
+    """The benchmark in ``results/NAME``, as it was recorded; ``None`` where there is none."""
+    path = RESULTS / name
+    return Bench.open(path) if (path / "bench.json").exists() else None
+
+
+def _cells(name: str) -> list[Cell]:
+    bench = _bench(name)
+    return [] if bench is None else list(bench.cells.values())
+
+
 def comparison() -> str:
-    bench = Bench.open(RESULTS / "bench-allen-cahn-dirichlet")
-    cells, models = bench.cells.values(), bench.request.models
-    return problem_grid(cells, "allen-cahn-dirichlet", models).markdown()
+    return problem_grid(_cells("paper-20000-steps"), "allen-cahn-dirichlet", COMPARED).markdown()
 
 
 def smoke_bench() -> str:
-    bench = Bench.open(RESULTS / "bench-smoke")
-    return summary_grid(bench.cells.values(), bench.request.models).markdown()
+    return summary_grid(_cells("network-smoke"), COMPARED).markdown()
 
 
 NOT_RUN = "not run yet"
+EFFORTS = ("fast", "accurate")
 
 
 @cache
-def _present(name: str) -> dict[tuple[str, str, int], Cell]:
-    """The cells of ``results/bench-NAME`` that were run with the present settings of their preset."""
-    path = RESULTS / f"bench-{name}"
-    if not (path / "bench.json").exists():
-        return {}
-    bench = Bench.open(path)
-    present = {task.key: task.configuration for task in plan(bench.request, path)}
-    return {k: cell for k, cell in bench.cells.items() if cell.configuration == present.get(k)}
+def _present(name: str) -> list[Cell]:
+    """The cells of ``results/NAME`` that were run with the present constants of their method."""
+    bench = _bench(name)
+    if bench is None:
+        return []
+    present = {task.key: task.configuration for task in plan(bench.request, bench.path)}
+    return [cell for k, cell in bench.cells.items() if cell.configuration == present.get(k)]
 
 
 def _row(preset: str, problem: str) -> Row | None:
-    """HyResPINN's cells of a problem under a preset; ``None`` where none has finished."""
-    (row,) = rows_of(_present(preset).values(), problem, ["hyrespinn"])
-    return row if row.good else None
+    """The cells of a problem with the method collocation; ``None`` where none has finished."""
+    cells = [c for c in _present(f"collocation-{preset}") if c.problem == problem]
+    row = Row(cells[0].model, cells) if cells else None
+    return row if row and row.good else None
 
 
-def _figures(row: Row | None, name: str) -> list[str]:
-    """The error, with its deviation and number of seeds where there are several, and the time."""
-    if row is None or row.error(name) is None:
+def _seeds(row: Row, name: str) -> str:
+    """The error, with its deviation and the number of seeds where there are several."""
+    errors = row.errors(name)
+    return spread(errors) + (f", {len(errors)} seeds" if len(errors) > 1 else "")
+
+
+def _label(problem: str, field: str) -> str:
+    return f"`{problem}`" + (f" {field}" if problem == "grey-scott" else "")
+
+
+def _parameters(cell: Cell) -> str:
+    """All parameters of a run, and those of one window where there are several."""
+    total, each = cell.n_params, cell.n_params_window
+    assert total is not None
+    return f"{total:,}" + (f" ({total // each} × {each:,})" if each and each < total else "")
+
+
+def _reference_texts(problem: str) -> list[str]:
+    """The seconds and the error of the package's own classical solver."""
+    found = _result("reference-seconds").get(problem)
+    if found is None:
         return [NOT_RUN, ""]
-    count = len(row.errors(name))
-    seeds = f", {count} seeds" if count > 1 else ""
-    return [f"{spread(row.errors(name))}{seeds}", f"{row.seconds:.0f} s"]
+    error = found["self_convergence"]
+    if error is None:
+        return [f"formula, {found['seconds']:.1f} s", "exact"]
+    return [f"{found['seconds']:.1f} s", f"{error:.0e}"]
 
 
 def paper_table() -> str:
-    """The paper's Table 1: its HyResPINN column beside ours."""
-    lines = _head("row", "paper, H100", "`fast`", "training", "`accurate`", "training")
+    """The rows of the paper's Table 1: method, figures, the paper's, the classical solver's."""
+    lines = _head(
+        "row", "method", "error", "training", "parameters, all windows", "trained",
+        "paper's error", "reference solver", "its error",
+    )  # fmt: skip
     for problem, name in PAPER_ROWS:
-        label = f"`{problem}`" + (f" {name}" if problem == "grey-scott" else "")
-        texts = [
-            f"{published_error(problem, name, 'hyrespinn'):.2e}",
-            *_figures(_row("fast", problem), name),
-            *_figures(_row("accurate", problem), name),
-        ]
-        lines.append(f"| {label} | {' | '.join(texts)} |")
+        row = _row("fast", problem)
+        own = ["collocation", NOT_RUN, "", "", ""]
+        if row is not None and row.error(name) is not None:
+            cell = row.good[0]
+            method = cell.method or "collocation"
+            trained = METHODS[method].trains
+            own = [
+                method, _seeds(row, name), f"{row.seconds:.0f} s", _parameters(cell), trained
+            ]  # fmt: skip
+        published = f"{published_error(problem, name, 'hyrespinn'):.2e}"
+        texts = [_label(problem, name), *own, published, *_reference_texts(problem)]
+        lines.append(f"| {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
+def network_table() -> str:
+    """The paper's network with everything trained, where that was run for 300 seconds."""
+    lines = _head("row", "method", "error", "training", "parameters", "trained", "paper's error")
+    for problem, name in PAPER_ROWS:
+        (row,) = rows_of(_cells("network-300s"), problem, ["hyrespinn"])
+        if not row.good or row.error(name) is None:
+            continue
+        published = f"{published_error(problem, name, 'hyrespinn'):.2e}"
+        figures = [_seeds(row, name), f"{row.seconds:.0f} s", _parameters(row.good[0])]
+        texts = [_label(problem, name), "network", *figures, METHODS["network"].trains, published]
+        lines.append(f"| {' | '.join(texts)} |")
     return "\n".join(lines)
 
 
 def flux_table() -> str:
     """The flux errors of the Darcy rows."""
-    lines = _head("row", "flux, `fast`", "flux, `accurate`")
+    lines = _head("row", *(f"flux, `{effort}`" for effort in EFFORTS))
     for problem, _ in PAPER_ROWS:
-        if not problem.startswith("darcy"):
-            continue
-        texts = [_figures(_row(preset, problem), "flux")[0] for preset in ("fast", "accurate")]
-        lines.append(f"| `{problem}` | {' | '.join(texts)} |")
+        if problem.startswith("darcy"):
+            rows = [_row(effort, problem) for effort in EFFORTS]
+            texts = [_seeds(row, "flux") if row else NOT_RUN for row in rows]
+            lines.append(f"| `{problem}` | {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
+def accurate_table() -> str:
+    """Errors and seconds of collocation by effort."""
+    heads = [text for effort in EFFORTS for text in (f"`{effort}`", "training")]
+    lines = _head("row", *heads)
+    for problem, name in PAPER_ROWS:
+        texts = []
+        for row in (_row(effort, problem) for effort in EFFORTS):
+            known = row is not None and row.error(name) is not None
+            texts += [_seeds(row, name), f"{row.seconds:.0f} s"] if row and known else [NOT_RUN, ""]
+        lines.append(f"| {_label(problem, name)} | {' | '.join(texts)} |")
     return "\n".join(lines)
 
 
@@ -175,13 +239,13 @@ def until_table() -> str:
     """The errors up to parts of the time, where errors grow."""
     shares = ("0.2", "0.4", "0.6", "0.8")
     lines = _head("row", "preset", *(f"t ≤ {s}" for s in shares), "all times")
-    for preset in ("fast", "accurate"):
-        row = _row(preset, "kuramoto-sivashinsky")
+    for effort in EFFORTS:
+        row = _row(effort, "kuramoto-sivashinsky")
+        texts = [NOT_RUN, *("" for _ in shares)]
         if row is not None:
             parts = row.errors_until("u")
-            errors = [*(parts[s] for s in shares), row.error("u")]
-            texts = [f"{e:.1e}" for e in errors]
-            lines.append(f"| `kuramoto-sivashinsky` | `{preset}` | {' | '.join(texts)} |")
+            texts = [f"{e:.1e}" for e in (*(parts[s] for s in shares), row.error("u"))]
+        lines.append(f"| `kuramoto-sivashinsky` | `{effort}` | {' | '.join(texts)} |")
     return "\n".join(lines)
 
 
@@ -189,14 +253,14 @@ def paper_references() -> str:
     """The Allen–Cahn rows also against the paper's own references (decisions D8 and D9)."""
     lines = _head("row", "preset", "converged reference", "the paper's reference", "paper")
     for problem in ("allen-cahn-dirichlet", "allen-cahn-periodic"):
-        for preset in ("fast", "accurate"):
-            row = _row(preset, problem)
+        for effort in EFFORTS:
+            row = _row(effort, problem)
+            texts = [NOT_RUN, ""]
             if row is not None:
-                theirs = [cell.rel_l2_paper_reference["u"] for cell in row.good]
-                figures = row.error("u"), sum(theirs) / len(theirs)
-                published = published_error(problem, "u", "hyrespinn")
-                texts = " | ".join(f"{e:.2e}" for e in (*figures, published))
-                lines.append(f"| `{problem}` | `{preset}` | {texts} |")
+                theirs = row.error("u"), row.error_of_the_paper("u")
+                texts = [f"{e:.2e}" for e in theirs if e is not None]
+            published = f"{published_error(problem, 'u', 'hyrespinn'):.2e}"
+            lines.append(f"| `{problem}` | `{effort}` | {' | '.join([*texts, published])} |")
     return "\n".join(lines)
 
 
@@ -206,10 +270,10 @@ def _error_texts(errors: Sequence[float | None]) -> list[str]:
 
 
 def models_general() -> str:
-    """All models with the general preset, and what HyResPINN has with the preset that fits it."""
-    lines = _head("row", *MODELS, "hyrespinn, `fast`")
+    """All models with the method network, and what collocation has beside them."""
+    lines = _head("row", *COMPARED, "collocation, `fast`")
     for problem in PAPER_PROBLEMS:
-        rows = rows_of(_present("models").values(), problem, tuple(MODELS))
+        rows = rows_of(_cells("network-300s"), problem, COMPARED)
         if not any(row.good for row in rows):
             continue
         errors = [row.error("u") for row in rows]
@@ -226,17 +290,18 @@ Entry = dict[str, Any]
 def _model_errors(texts_of: Callable[[list[Entry | None]], Iterable[str]]) -> str:
     """A table of ``results/model_errors.json``, from the entries of its models to the texts of a row.
 
-    Entries count that are of cells with the present settings, as in the other tables.
+    Entries count that are of the recorded cells, as in the other tables.
     """
-    lines = _head("row", *MODELS)
-    found, present = _result("model_errors"), _present("models")
+    lines = _head("row", *COMPARED)
+    found = _result("model_errors")
+    recorded = {(c.problem, c.model, c.seed): c for c in _cells("network-300s")}
 
     def entry(problem: str, model: str) -> Entry | None:
-        made, cell = found[problem].get(f"{model}, seed 0"), present.get((problem, model, 0))
+        made, cell = found[problem].get(f"{model}, seed 0"), recorded.get((problem, model, 0))
         return made if made and cell and made["configuration"] == cell.configuration else None
 
     for problem in (p for p in PAPER_PROBLEMS if p in found):
-        texts = texts_of([entry(problem, model) for model in MODELS])
+        texts = texts_of([entry(problem, model) for model in COMPARED])
         lines.append(f"| `{problem}` | {' | '.join(texts)} |")
     return "\n".join(lines)
 
@@ -263,10 +328,10 @@ def models_points() -> str:
 
 
 def models_seeds() -> str:
-    """The models of the general preset that were run with several seeds."""
+    """The models that were run with several seeds for 100 seconds."""
     lines = _head("row", "model", "errors, seed by seed", "geometric mean", "steps a second")
     for problem in PAPER_PROBLEMS:
-        for row in rows_of(_present("general").values(), problem, tuple(MODELS)):
+        for row in rows_of(_cells("network-100s"), problem, COMPARED):
             errors = row.errors("u")
             if len(errors) < 2:
                 continue
@@ -444,23 +509,10 @@ def blocks() -> str:
     return "\n".join(lines)
 
 
-def rules() -> str:
-    """A row for each variant, a column for each problem: the error of the fields, the steps."""
-    names = sorted(path.stem for path in (RESULTS / "rules").glob("*-seed0.json"))
-    found = {name.removesuffix("-seed0"): _result(f"rules/{name}") for name in names}
-    labels = dict.fromkeys(label for rows in found.values() for label in rows)
-    lines = _head("changed", *(f"`{problem}`" for problem in found))
-    for label in labels:
-        texts = []
-        for rows in found.values():
-            row = rows.get(label)
-            texts.append(f"{row['rel_l2']['u']:.1e} ({row['steps']:,})" if row else "")
-        lines.append(f"| {label} | {' | '.join(texts)} |")
-    return "\n".join(lines)
-
-
 TABLES = {
     "paper-table": paper_table,
+    "network-table": network_table,
+    "accurate-table": accurate_table,
     "flux-table": flux_table,
     "until-table": until_table,
     "paper-references": paper_references,
@@ -469,7 +521,6 @@ TABLES = {
     "models-points": models_points,
     "models-seeds": models_seeds,
     "model-tuning": model_tuning,
-    "rules": rules,
     "rivals-step": rivals_step,
     "rivals-ssbroyden": rivals_ssbroyden,
     "rivals-accuracy": rivals_accuracy,

@@ -1,4 +1,4 @@
-"""What the presets choose for every problem, the first losses, and the losses after a few steps.
+"""What the methods choose for every problem, the first losses, and the losses after a few steps.
 
 ``python tests/goldens.py`` compares all of them with ``goldens.json`` and says what differs;
 ``python tests/goldens.py --write`` makes the file anew. A change of the code's structure leaves all
@@ -16,59 +16,50 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from hyrespinn.experiments.presets import PRESETS, configure
-from hyrespinn.experiments.solve import Session
-from hyrespinn.experiments.stages import make_stages
 from hyrespinn.problems import PROBLEMS
-from hyrespinn.training.march import March, Training
+from hyrespinn.run.config import configure
+from hyrespinn.run.session import Session
+from hyrespinn.training.march import March
 
 FILE = Path(__file__).with_name("goldens.json")
 STEPS = {"adam": 2, "ssbroyden": 2, "gauss-newton": 1, "gauss-newton-cg": 1}
 """Steps of each stage after which the loss is looked at."""
-TOO_LARGE = ("allen-cahn-periodic/paper", "grey-scott/paper")
+TOO_LARGE = ("allen-cahn-periodic/paper/full", "grey-scott/paper/full")
 """Their first fit of the last layer needs 38 GB."""
 BASELINES = ("pinn", "respinn", "expertpinn", "stackedpinn", "piratenet")
+RUNS = ("network/smoke", "network/fast", "collocation/fast", "collocation/accurate", "paper/full")
 
 
 def names() -> list[str]:
-    """Every problem with every preset and two seeds; the baselines on two problems."""
-    plain = [f"{n}/{p}/{s}" for n in PROBLEMS for p in PRESETS for s in (0, 1)]
+    """Every problem with every method and two seeds; the baselines on two problems."""
+    plain = [f"{n}/{run}/{s}" for n in PROBLEMS for run in RUNS for s in (0, 1)]
     others = [
-        f"{n}/{p}/0/{m}"
+        f"{n}/{run}/0/{m}"
         for m in BASELINES
         for n in ("allen-cahn-periodic", "darcy-2d-neumann")
-        for p in ("general", "paper")
+        for run in ("network/fast", "paper/full")
     ]
-    left_out = ("allen-cahn-periodic/paper/0/piratenet",)
     return [
         name
         for name in (*plain, *others)
-        if name not in left_out and (name.count("/") > 2 or not name.startswith(TOO_LARGE))
+        if not (name.startswith(TOO_LARGE) and name.endswith(("/0", "/1", "piratenet")))
     ]
 
 
 def probe(name: str) -> dict[str, Any]:
-    """The golden of ``problem/preset/seed``, perhaps with ``/model``."""
-    problem, preset, seed, *model = name.split("/")
-    chosen = {"model": model[0]} if model else {}
-    config = configure(PROBLEMS[problem](), preset=preset, seed=int(seed), **chosen)
+    """The golden of ``problem/method/preset/seed``, perhaps with ``/model``."""
+    problem, method, preset, seed, *model = name.split("/")
+    config = configure(
+        PROBLEMS[problem](),
+        method=method,
+        preset=preset,
+        seed=int(seed),
+        model=model[0] if model else None,
+    )
     session = Session(config, progress=False, reference=False)
     with jax.enable_x64(True):
-        key = jax.random.key(config.seed)
-        theta, assemble = session._model(key)
-        objective = session._objective(assemble)
-        stages = make_stages(config.train, assemble(theta))
-        march = March(
-            Training(
-                objective,
-                stages,
-                jax.random.fold_in(key, 1),
-                windows=session.windows,
-                start=config.train.window_start,
-                prepare=session._prepare(objective, jax.random.fold_in(key, 2)),
-            )
-        )
-        return _measured(march, theta, key)
+        theta, training, _ = session.training()
+        return _measured(March(training), theta, jax.random.key(config.seed))
 
 
 def _measured(march: March, theta: jax.Array, key: jax.Array) -> dict[str, Any]:
@@ -139,7 +130,7 @@ def _write(known: dict[str, Any]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="make the file anew")
-    parser.add_argument("names", nargs="*", help="problem/preset/seed; default: all")
+    parser.add_argument("names", nargs="*", help="problem/method/preset/seed; default: all")
     options = parser.parse_args()
     known: dict[str, Any] = json.loads(FILE.read_text()) if FILE.exists() else {}
     different = 0

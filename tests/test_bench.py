@@ -16,12 +16,11 @@ import jax
 import numpy as np
 import pytest
 from hyrespinn import cli
-from hyrespinn.errors import UserError
-from hyrespinn.experiments import bench_plan as module
-from hyrespinn.experiments.bench import PAPER_PROBLEMS, Bench, BenchRequest, bench, forecast
-from hyrespinn.experiments.bench_export import as_csv, as_latex, records
-from hyrespinn.experiments.bench_plan import digest
-from hyrespinn.experiments.bench_table import (
+from hyrespinn.bench import plan as module
+from hyrespinn.bench.bench import PAPER_PROBLEMS, Bench, BenchRequest, bench, forecast
+from hyrespinn.bench.export import as_csv, as_latex, records
+from hyrespinn.bench.plan import COMPARED, digest, plan
+from hyrespinn.bench.table import (
     Cell,
     efficiency_grid,
     failures,
@@ -31,14 +30,17 @@ from hyrespinn.experiments.bench_table import (
     summary_grid,
     time_grid,
 )
-from hyrespinn.experiments.presets import configure
-from hyrespinn.experiments.run_directory import RunDirectory
+from hyrespinn.errors import UserError
 from hyrespinn.files import write_json
+from hyrespinn.methods import METHODS
+from hyrespinn.run.config import configure
+from hyrespinn.run.run_directory import RunDirectory
 from hyrespinn.training.interrupt import Interrupt
 
-from helpers import TINY
-
-QUICK = {**TINY, "model.depth": 1, "train.adam_steps": 150, "train.ssbroyden_steps": 0}
+QUICK = {
+    "model.width": 6, "model.depth": 1, "model.kernels.count": 5, "points.interior": 64,
+    "points.initial": 16, "stages": "adam(steps=150, batch=32)",
+}  # fmt: skip
 REQUEST = BenchRequest(["heat-1d"], ["hyrespinn", "pinn"], settings=QUICK)
 
 
@@ -50,7 +52,9 @@ def made_up(problem, model, seed, errors, status="completed", rate=100.0, n_para
         status,
         fields=[name for name in errors if not name.startswith("flux")],
         derived=["flux"] if "flux" in errors else [],
+        method="network",
         n_params=n_params,
+        n_params_window=n_params,
         steps=400,
         seconds={"training": 400 / rate, "compilation": 1.0, "total": 9.0},
         steps_per_second=rate,
@@ -243,7 +247,7 @@ class Solver:
         if isinstance(end, BaseException):
             raise end
         cell = made_up(config.problem.name, *key, {"u": 0.1 + config.seed}, status=end)
-        result = {name: getattr(cell, name) for name in vars(cell)}
+        result = vars(cell) | {"method": config.method}
         write_json(directory.result, result)
         return SimpleNamespace(result=result)
 
@@ -291,9 +295,35 @@ def test_settings_go_to_the_models_that_have_them(solver, tmp_path):
         model: json.loads((tmp_path / "heat-1d" / f"{model}-seed0" / "config.json").read_text())
         for model in REQUEST.models
     }
-    assert held["hyrespinn"]["model_config"]["centers"] == 5
-    assert "centers" not in held["pinn"]["model_config"]
-    assert held["pinn"]["model_config"]["width"] == 6
+    ours, theirs = (held[model]["discretisation"]["model"] for model in ("hyrespinn", "pinn"))
+    assert (ours["kind"], ours["width"], ours["kernels"]["count"]) == ("hyrespinn", 6, 5)
+    assert (theirs["kind"], theirs["width"], theirs["depth"]) == ("pinn", 6, 1)
+    assert "kernels" not in theirs
+
+
+def test_a_kind_comes_with_its_keys():
+    """Keys that only another kind of a part has, as ``solve`` takes them."""
+    windows = {"marching": "fixed", "marching.count": "3"}
+    (task,) = plan(BenchRequest(["heat-1d"], ["pinn"], settings=windows), Path("out"))
+    assert task.config.discretisation.marching == hp.discretise.Fixed(3)
+    with pytest.raises(UserError, match=r"Unknown setting 'marching\.count'"):
+        plan(BenchRequest(["heat-1d"], ["pinn"], settings={"marching.count": "3"}), Path("out"))
+
+
+def test_a_method_without_a_choice_of_models_has_one_row(solver, tmp_path):
+    request = BenchRequest(["heat-1d", "poisson-2d"], method="auto", seeds=[0, 1])
+    found = bench(request, tmp_path, lambda line: None)
+    assert solver.ran == 2 * [("kernel-expansion", 0), ("kernel-expansion", 1)]
+    assert found.models == ("kernel-expansion",)
+    assert {cell.method for cell in Bench.open(tmp_path).cells.values()} == {"collocation"}
+    with pytest.raises(UserError, match="collocation has no choice of model: pinn"):
+        plan(BenchRequest(["heat-1d"], ["pinn"], method="collocation"), tmp_path)
+
+
+def test_without_a_choice_all_models_of_the_paper_are_compared():
+    tasks = plan(BenchRequest(["heat-1d"], method="paper"), Path("out"))
+    assert tuple(task.config.model for task in tasks) == COMPARED
+    assert {task.config.method for task in tasks} == {"paper"}
 
 
 OWN = """
@@ -350,6 +380,7 @@ def test_a_stop_keeps_what_is_finished(solver, tmp_path):
     ("change", "message"),
     [
         ({"preset": "fast"}, "it was made with preset 'smoke', not 'fast'"),
+        ({"method": "paper"}, "it was made with method 'network', not 'paper'"),
         ({"precision": "float32"}, "precision 'float64', not 'float32'"),
         ({"settings": {}}, "settings {'model.width': '6'"),
         ({"max_seconds": 5.0}, "max_seconds None, not 5.0"),
@@ -375,7 +406,7 @@ def test_a_run_of_another_configuration_is_set_aside_and_run_again(solver, tmp_p
     bench(REQUEST, tmp_path, lambda line: None)
     folder = tmp_path / "heat-1d" / "pinn-seed0"
     held = json.loads((folder / "config.json").read_text())
-    held["train"]["points"] = 65
+    held["discretisation"]["points"]["interior"] = 65
     (folder / "config.json").write_text(json.dumps(held))
     before = digest(held)
     content = json.loads((tmp_path / "bench.json").read_text())
@@ -403,12 +434,14 @@ def test_finished_cells_need_no_directory(solver, tmp_path):
     [
         (["--problems", "heat-1d", "heat-2d"], "Did you mean 'heat-1d'?"),
         (["--problems", "heat-1d", "--models", "pinn", "hyrespin"], "Did you mean 'hyrespinn'?"),
-        (["--problems", "heat-1d", "--preset", "smok"], "Did you mean 'smoke'?"),
+        (["--problems", "heat-1d", "--preset", "smok"], "it has smoke, fast, accurate."),
+        (["--problems", "heat-1d", "--method", "papr"], "Did you mean 'paper'?"),
+        (["--problems", "heat-1d", "--load", "nowhere.py"], "There is no file nowhere.py"),
         (["--problems", "heat-1d", "--precision", "float16"], "Unknown precision"),
         (["--problems", "heat-1d", "--max-seconds", "0"], "time limit must be positive"),
         (
-            ["--problems", "heat-1d", "--models", "pinn", "--set", "model.centers=4"],
-            "'model.centers'",
+            ["--problems", "heat-1d", "--models", "pinn", "--set", "model.kernels.count=4"],
+            "'model.kernels.count'",
         ),
         (
             ["--problems", "heat-1d", "--set", "problem.epsilon=4"],
@@ -462,16 +495,16 @@ def test_exit_codes(solver, tmp_path, capsys, end, code):
 def test_the_default_directory_goes_on_or_takes_the_next_number(solver, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     call = ["bench", "--problems", "heat-1d", "--models", "pinn", "--jobs", "1"]
-    for extra in ([], ["--seeds", "2"], ["--set", "train.points=64"], ["--seeds", "1"]):
+    for extra in ([], ["--seeds", "2"], ["--set", "points.interior=64"], ["--seeds", "1"]):
         assert cli.main([*call, *extra]) == 0
     runs = {p.parent.parent.relative_to(tmp_path / "runs"): p for p in tmp_path.glob("runs/*/*/*")}
-    assert {str(p) for p in runs} == {"bench-smoke", "bench-smoke-2"}
+    assert {str(p) for p in runs} == {"bench-network-smoke", "bench-network-smoke-2"}
     assert len(solver.ran) == 3
 
 
 def test_a_real_bench_stops_goes_on_and_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(hp.problems.Heat1D, "test_grid", (9, 11))
-    settings = {key: value for key, value in QUICK.items() if key != "model.centers"}
+    settings = {key: value for key, value in QUICK.items() if key != "model.kernels.count"}
     request = BenchRequest(["heat-1d"], ["pinn"], [0, 1], settings=settings)
     with monkeypatch.context() as stopped:
         stopped.setattr(Interrupt, "requested", lambda self: True)
@@ -490,7 +523,8 @@ def test_a_real_bench_stops_goes_on_and_is_kept(tmp_path, monkeypatch):
     for cell in found.cells.values():
         assert (cell.status, cell.steps) == ("completed", 150)
         assert cell.rel_l2["u"] < cell.rel_l2_initial["u"]
-    assert found.cells["heat-1d", "pinn", 0].n_params == 3 * 6 + 7
+    cell = found.cells["heat-1d", "pinn", 0]
+    assert (cell.method, cell.n_params, cell.n_params_window) == ("network", 3 * 6 + 7, 3 * 6 + 7)
     held = sorted(p for p in (tmp_path / "heat-1d").rglob("*") if p.is_file())
     before = [p.stat().st_mtime_ns for p in held]
 
@@ -507,23 +541,42 @@ def test_a_real_bench_stops_goes_on_and_is_kept(tmp_path, monkeypatch):
     assert [p.stat().st_mtime_ns for p in held] == before
 
 
+METHOD = """
+from hyrespinn import register
+from hyrespinn.methods import Network
+
+@register("own")
+class Own(Network):
+    pass
+"""
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    """What a test registers is forgotten after it."""
+    monkeypatch.setattr(METHODS, "_classes", dict(METHODS._classes))
+
+
 @pytest.mark.slow
-def test_two_cells_at_once(tmp_path):
-    """In processes of their own, each on one core; the figures are those of a single process."""
-    few = {"train.adam_steps": 3, "train.ssbroyden_steps": 0, "train.points": 16, "model.width": 4}
-    request = BenchRequest(["heat-1d"], ["pinn"], [0, 1], settings=few, jobs=2)
+def test_two_cells_at_once(tmp_path, registered):
+    """In processes of their own, each on one core, which know what a person adds; the figures are
+    those of a single process."""
+    few = {"stages": "adam(steps=3)", "points.interior": 16, "model.width": 4}
+    file = tmp_path / "own.py"
+    file.write_text(METHOD)
+    options = {"settings": few, "jobs": 2, "method": "own", "load": [str(file)]}
+    request = BenchRequest(["heat-1d"], ["pinn"], [0, 1], **options)
     found = bench(request, tmp_path / "two", lambda line: None)
     assert [cell.status for cell in found.cells.values()] == ["completed"] * 2
     environment = json.loads((tmp_path / "two/heat-1d/pinn-seed0/environment.json").read_text())
     assert environment["machine"]["cores"] == 1
-    alone = hp.solve(
-        hp.problems.Heat1D(), model="pinn", preset="smoke", settings=few, progress=False
-    )
+    alone = hp.solve("heat-1d", model="pinn", preset="smoke", settings=few, progress=False)
     np.testing.assert_allclose(
         found.cells["heat-1d", "pinn", 0].rel_l2["u"], alone.result["rel_l2"]["u"], rtol=1e-9
     )
+    one = dataclasses.replace(request, seeds=[0], jobs=1)
     with pytest.raises(UserError, match="made with jobs 2"):
-        bench(BenchRequest(["heat-1d"], ["pinn"], [0], settings=few), tmp_path / "two")
+        bench(one, tmp_path / "two")
 
 
 def test_more_jobs_than_cores_are_refused(solver, tmp_path):
@@ -531,14 +584,13 @@ def test_more_jobs_than_cores_are_refused(solver, tmp_path):
         bench(BenchRequest(["heat-1d"], ["pinn"], jobs=1000), tmp_path, lambda line: None)
 
 
-def test_a_setting_that_came_later_leaves_old_results_valid():
-    """At its default it means what its absence meant; otherwise it counts."""
-    made = configure(hp.problems.Heat1D(), preset="general").to_json()
+def test_a_hash_is_of_all_that_determines_a_run():
+    """Reasons are for people: another wording of them is no other run."""
+    made = configure(hp.problems.Heat1D(), method="network").to_json()
     config = json.loads(json.dumps(made))
     assert digest(config) == digest(made)  # or no run would be found again in its directory
-    old = {**config, "model_config": {**config["model_config"]}, "train": {**config["train"]}}
-    del old["model_config"]["gain"], old["train"]["gn_damping"], old["train"]["lattice"]
-    assert digest(old) == digest(config)
-    for section, key in (("model_config", "gain"), ("train", "gn_damping"), ("train", "points")):
-        changed = {**config, section: {**config[section], key: 3}}
-        assert digest(changed) != digest(config), key
+    assert digest({**config, "why": "another", "rejected": {}}) == digest(config)
+    for key, value in (("seed", 3), ("method", "own"), ("schema", 3), ("precision", "float32")):
+        assert digest({**config, key: value}) != digest(config), key
+    config["discretisation"]["model"]["width"] += 1
+    assert digest(config) != digest(made)

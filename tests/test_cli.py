@@ -10,17 +10,20 @@ import hyrespinn as hp
 import numpy as np
 import pytest
 from hyrespinn import cli
+from hyrespinn.methods import METHODS
+from hyrespinn.models.kernels import KERNELS
 from hyrespinn.references.self_convergence import FILE as FIGURES
+from hyrespinn.run.config import configure, with_settings
 
 from helpers import TINY
 
 ROOT = Path(__file__).parents[1]
 HEAT = f"{ROOT / 'examples' / 'heat.py'}:Heat"
+NETWORK = ["--method", "network"]
 FEW = [
-    "--preset",
-    "general",
+    *NETWORK,
     "--set",
-    *(f"{k}={v}" for k, v in {**TINY, "train.ssbroyden_steps": 5}.items()),
+    *(f"{k}={v}" for k, v in {**TINY, "stages.ssbroyden.steps": 5}.items()),
 ]
 
 
@@ -61,16 +64,42 @@ def test_list_shows_every_problem_whole_on_its_line(capsys, monkeypatch, columns
         assert f" {entry['relative_l2']:.0e} " in by_name[name]
 
 
+def keys_of(capsys, *arguments: str) -> dict[str, str]:
+    """What ``list --keys`` prints, without its remarks."""
+    assert cli.main(["list", "--keys", *arguments]) == 0
+    lines = (line.split("  #")[0].rstrip() for line in capsys.readouterr().out.splitlines())
+    return dict(line.split("=", 1) for line in lines)
+
+
 def test_list_keys_prints_what_set_takes(capsys):
-    assert cli.main(["list", "--keys", "allen-cahn-dirichlet"]) == 0
-    keys = dict(line.split("=", 1) for line in capsys.readouterr().out.splitlines())
+    keys = keys_of(capsys, "allen-cahn-dirichlet", *NETWORK)
     wanted = {
-        "problem.epsilon", "problem.reference", "model.kernel", "model.distance", "model.blocks",
-        "model.centers", "model.width", "model.tau", "model.lambda_g", "train.adam_steps",
-        "train.ssbroyden_steps", "train.points",
+        "problem.epsilon", "problem.reference", "model.kernels.kernel", "model.kernels.distance",
+        "model.blocks", "model.kernels.count", "model.width", "model.gates.gate.tau",
+        "model.gates.penalty", "stages.adam.steps", "stages.ssbroyden.steps", "points.interior",
     }  # fmt: skip
     assert keys.keys() >= wanted
     assert keys["problem.reference"] == "converged"
+    assert (keys["model"], keys["stages"]) == ("hyrespinn", "adam,ssbroyden")
+    # What is printed can be given back, all of it at once.
+    config = configure(hp.problems.AllenCahnDirichlet(), method="network")
+    again = with_settings(config, keys)
+    assert again.discretisation == config.discretisation
+
+
+def test_list_keys_shows_those_of_what_was_chosen(capsys):
+    keys = keys_of(capsys, "allen-cahn-dirichlet")
+    assert keys["model.kernels.counts"] == "[8, 1024]"
+    assert (keys["model.kernels"], keys["boundary"]) == ("lattice", "reflected")
+    assert "points.boundary" not in keys, "it would change nothing"
+    keys = keys_of(capsys, "heat-1d", "--model", "pinn", "--set", "marching=fixed")
+    assert keys["model"] == "pinn"
+    assert keys["marching.count"] == "10"
+    keys = keys_of(capsys, "heat-1d", "--preset", "paper")
+    assert keys["stages.adam.steps"] == "100000"
+    assert keys == keys_of(capsys, "heat-1d", "--method", "paper", "--preset", "full")
+    keys = keys_of(capsys, "heat-1d", "--method", "paper", "--preset", "small", "--model", "pinn")
+    assert (keys["stages.adam.steps"], keys["model"]) == ("10000", "pinn")
 
 
 def test_an_own_problem_without_reference_reports_its_residual(run):
@@ -86,25 +115,49 @@ def test_an_own_problem_without_reference_reports_its_residual(run):
     [
         (["solve", "alen-cahn-dirichlet"], "Did you mean 'allen-cahn-dirichlet'?"),
         (["solve", HEAT, "--model", "hyrespin"], "Did you mean 'hyrespinn'?"),
-        (["solve", HEAT, "--preset", "fastt"], "Did you mean 'fast'?"),
+        (["solve", HEAT, "--preset", "fastt"], "no preset 'fastt'; it has smoke, fast, accurate."),
+        (["solve", HEAT, *NETWORK, "--preset", "full"], "The method network has no preset 'full'"),
+        (["solve", HEAT, "--method", "colocation"], "Did you mean 'collocation'?"),
+        (["solve", HEAT, "--method", "collocation", "--model", "pinn"],
+         "The method collocation has no choice of model: pinn is for the methods network and paper."),
+        (["solve", HEAT, "--method", "collocation", "--precision", "float32"],
+         "The method collocation does not suit heat: nearly dependent kernels on a lattice are lost"),
+        (["solve", HEAT, "--method", "paper", "--model", "kernel-expansion"],
+         "The paper has no kernel-expansion; the method paper knows hyrespinn, pinn,"),
         (["solve", HEAT, "--precision", "float16"], "Unknown precision"),
         (["solve", HEAT, "--max-seconds", "0"], "time limit must be positive"),
-        (["solve", HEAT, "--set", "model.widht=8"], "Did you mean 'model.width'?"),
-        (["solve", HEAT, "--set", "model.width=wide"], "model.width must be a whole number"),
-        (["solve", HEAT, "--set", "model.width=2.5"], "model.width must be a whole number"),
+        (["solve", HEAT, *NETWORK, "--set", "model.widht=8"], "Did you mean 'model.width'?"),
+        (["solve", HEAT, *NETWORK, "--set", "model.width=wide"], "model.width must be a whole number"),
+        (["solve", HEAT, *NETWORK, "--set", "model.width=2.5"], "model.width must be a whole number"),
         (["solve", HEAT, "--set", "problem.nu=big"], "problem.nu must be a number"),
         (["solve", HEAT, "--set", "problem.nu=nan"], "problem.nu must be finite"),
-        (["solve", HEAT, "--set", "train.exact=maybe"], "train.exact must be true or false"),
-        (["solve", HEAT, "--set", "model.kernel=gausian"], "Did you mean 'gaussian'?"),
-        (["solve", HEAT, "--set", "model.distance=round"], "Unknown model.distance"),
-        (["solve", HEAT, "--set", "model.branches=both"], "must be one of hybrid, rbf, dnn"),
-        (["solve", HEAT, "--set", "train.points=0"], "at least one point"),
-        (["solve", HEAT, "--set", "train.points"], "--set takes key=value"),
-        (["solve", HEAT, "--set", "model.tau=-1"], "tau must be positive"),
+        (["solve", HEAT, "--set", "in_turn=maybe"], "in_turn must be true or false"),
+        (["solve", HEAT, "--set", "boundary=maybe"], "Known: lifted, penalty, reflected."),
+        (["solve", HEAT, *NETWORK, "--set", "model.kernels.kernel=gausian"],
+         "Did you mean 'gaussian'?"),
+        (["solve", HEAT, *NETWORK, "--set", "model.kernels.distance=round"],
+         "Unknown model.kernels.distance"),
+        (["solve", HEAT, "--set", "initial_fit=both"], "must be one of none, initial, equation"),
+        (["solve", HEAT, *NETWORK, "--set", "points.interior=0"], "at least one point"),
+        (["solve", HEAT, *NETWORK, "--set", "points.interior"], "--set takes key=value"),
+        (["solve", HEAT, *NETWORK, "--set", "model.gates.gate.tau=-1"], "tau must be positive"),
+        (["solve", HEAT, *NETWORK, "--set", "points.sampler=sobl"], "Did you mean 'sobol'?"),
+        (["solve", HEAT, *NETWORK, "--set", "stages=adm:10"], "Did you mean 'adam'?"),
+        (["solve", HEAT, *NETWORK, "--set", "stages=adam:0"], "Adam needs at least one step, not 0"),
+        (["solve", HEAT, *NETWORK, "--set", "stages="], "There is no optimiser"),
+        (["solve", HEAT, *NETWORK, "--set", "marching.count=5"],
+         "It is one of marching=fixed, and marching is whole; set marching too."),
+        (["solve", HEAT, *NETWORK, "--set", "model.harmonics=2"],
+         "model.harmonics would change nothing: no coordinate is periodic. Leave it."),
+        (["solve", "poisson-2d", *NETWORK, "--set", "points.initial=9"],
+         "points.initial would change nothing: poisson-2d has no time. Leave it."),
+        (["solve", "poisson-2d", *NETWORK, "--set", "marching=fixed"],
+         "poisson-2d has no time to be cut into windows; take marching=whole."),
+        (["solve", HEAT, "--set", "model=pinn"], "take points=drawn for this model."),
+        (["solve", HEAT, "--load", "nowhere.py"], "There is no file nowhere.py"),
         (["solve", "nowhere.py:Heat"], "There is no file nowhere.py"),
         (["solve", HEAT.removesuffix(":Heat")], "Say which class"),
         (["solve", HEAT.replace(":Heat", ":Cold")], "has no Problem class named 'Cold'"),
-        (["solve", HEAT, "--set", "train.sampler=sobl"], "Did you mean 'sobol'?"),
         (["reference", HEAT, "--out", "ref.npz"], "has no reference"),
         (["reference", HEAT], "--out FILE.npz, --plot, or both"),
         (["reference", "heat-1d", "--plot", "u.xyz"], "Cannot draw a picture of the kind 'xyz'"),
@@ -169,6 +222,91 @@ def test_a_file_that_does_not_run_is_named(capsys, tmp_path):
     file = tmp_path / "broken.py"
     file.write_text("1 +")
     assert "SyntaxError" in refused(capsys, "solve", f"{file}:Mine")
+
+
+EXTENSION = """
+from dataclasses import dataclass, replace
+
+from hyrespinn import register
+from hyrespinn.methods import FAST, Collocation, Method
+from hyrespinn.models import KernelExpansion, Scattered
+from hyrespinn.models.kernels import Gaussian
+
+
+@register("own-kernel")
+@dataclass(frozen=True)
+class OwnKernel(Gaussian):
+    power: int = 1
+
+
+@register("own-method")
+@dataclass(frozen=True)
+class OwnMethod(Method):
+    def discretise(self, statement, effort):
+        made = Collocation().discretise(statement, FAST)
+        points = replace(made.points, interior=200, boundary=60)
+        return replace(made, model=KernelExpansion(Scattered(60, OwnKernel())), points=points)
+"""
+
+
+@pytest.fixture
+def extension(tmp_path, monkeypatch):
+    """A file that registers things, which are forgotten after the test."""
+    for registry in (KERNELS, METHODS):
+        monkeypatch.setattr(registry, "_classes", dict(registry))
+    file = tmp_path / "extension.py"
+    file.write_text(EXTENSION)
+    return file
+
+
+def test_files_of_ones_own_bring_methods_and_kernels(extension, tmp_path, capsys, monkeypatch):
+    call = ["solve", "poisson-2d", "--method", "own-method", "--out", str(tmp_path / "run")]
+    assert "Unknown method 'own-method'" in refused(capsys, *call)
+    load = ["--load", str(extension)]
+    assert keys_of(capsys, "poisson-2d", "--method", "own-method", *load) == keys_of(
+        capsys, "poisson-2d", "--method", "own-method"
+    )
+    power = ["--set", "model.kernels.kernel.power=3"]
+    assert cli.main([*call, *load, *power]) == 0
+    assert "method own-method: it was asked for" in capsys.readouterr().out
+    held = json.loads((tmp_path / "run" / "config.json").read_text())
+    kernel = held["discretisation"]["model"]["kernels"]["kernel"]
+    assert kernel == {"kind": "own-kernel", "power": 3}
+
+    for registry in (KERNELS, METHODS):  # another process
+        kept = {name: cls for name, cls in registry.items() if not name.startswith("own")}
+        monkeypatch.setattr(registry, "_classes", kept)
+    points, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    points.write_text("x,y\n0.5,0.25\n")
+    call = ["predict", str(tmp_path / "run"), "--points", str(points), "--out", str(out)]
+    assert "'own-kernel'" in refused(capsys, *call)
+    assert cli.main([*call, *load]) == 0
+    solution = hp.Solution.load(tmp_path / "run" / "solution.hyres")
+    assert float(out.read_text().split(",")[-1]) == float(solution(x=0.5, y=0.25))
+
+
+def test_a_file_that_cannot_be_loaded_is_named(capsys, tmp_path):
+    file = tmp_path / "broken.py"
+    file.write_text("import hyrespinn as hp\n@hp.register('gaussian')\nclass A: ...")
+    message = refused(capsys, "solve", HEAT, "--load", str(file))
+    assert "cannot be registered; derive it from one of the bases" in message
+    file.write_text("1 / 0")
+    message = refused(capsys, "solve", HEAT, "--load", str(file))
+    assert f"{file} cannot be loaded: ZeroDivisionError" in message
+
+
+def test_a_solve_says_which_method_and_where_it_is_kept(capsys, tmp_path, monkeypatch):
+    """In a directory that is called after the problem, the method, the effort and the seed."""
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["solve", "poisson-2d", "--preset", "smoke", "--set", "stages=adam:2"]) == 0
+    printed = capsys.readouterr().out
+    assert (
+        "method collocation: a steady equation, for scattered kernels and Gauss–Newton; not "
+        in printed
+    )
+    assert "not network: slower and less accurate" in printed
+    assert "259 parameters" in printed
+    assert [p.name for p in (tmp_path / "runs").iterdir()] == ["poisson-2d-collocation-smoke-seed0"]
 
 
 def test_predict_keeps_columns_and_order_and_writes_all_digits(run, tmp_path):
@@ -288,7 +426,8 @@ def test_diverged_runs_exit_with_3(tmp_path, capsys):
         )
     )
     out = tmp_path / "out"
-    wild = [*FEW, "train.adam_rate=1e8", "train.adam_warmup=0", "train.ssbroyden_steps=0"]
+    few = ("model.width=6", "points.interior=64", "points.initial=16")
+    wild = [*NETWORK, "--set", *few, "stages=adam(steps=40, batch=32, rate=1e8, warmup=0)"]
     assert cli.main(["solve", f"{file}:Mine", "--out", str(out), "--quiet", *wild]) == 3
     assert "diverged" in capsys.readouterr().err
     assert np.isfinite(hp.Solution.load(out / "solution.hyres")(t=0.5, x=0.5))

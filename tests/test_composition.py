@@ -18,7 +18,7 @@ import pytest
 from hyrespinn.errors import UserError
 from hyrespinn.geometry import Annulus, Box, Disk, Domain, TimeBox
 from hyrespinn.geometry.patch import spread
-from hyrespinn.geometry.sampling import SAMPLERS, PoissonDisk, kronecker, uniform
+from hyrespinn.geometry.sampling import SAMPLERS, PoissonDisk, kronecker, sampler_named, uniform
 from scipy.spatial import KDTree
 
 PI = math.pi
@@ -196,6 +196,7 @@ def only(*names):
 
 each_case = only(*CASES)
 each_measured_case = only(*(name for name, case in CASES.items() if case.faces))
+EVERY_SAMPLER = {name: sampler_named(name) for name in SAMPLERS}
 each_method = pytest.mark.parametrize("method", SAMPLERS)
 
 
@@ -371,7 +372,9 @@ def points_with_means() -> list[dict[str, dict[str, np.ndarray]]]:
     @compiled
     def program(key):
         return {
-            name: {m: CASES[name].domain.interior(key, 1500, s, F64) for m, s in SAMPLERS.items()}
+            name: {
+                m: CASES[name].domain.interior(key, 1500, s, F64) for m, s in EVERY_SAMPLER.items()
+            }
             for name in MEANS
         }
 
@@ -435,7 +438,7 @@ def test_covering_points_have_the_means_of_the_domain(name):
 
 def test_the_host_draws_what_compiled_code_draws(x64):
     plate, ring = CASES["plate"].domain, CASES["ring"].domain
-    sobol = SAMPLERS["sobol"]
+    sobol = EVERY_SAMPLER["sobol"]
 
     @compiled
     def program(key):
@@ -455,7 +458,7 @@ def test_one_point_is_enough_in_compiled_code(method):
 
     @compiled
     def program(key):
-        return {n: CASES[n].domain.interior(key, 1, SAMPLERS[method], F32) for n in names}
+        return {n: CASES[n].domain.interior(key, 1, EVERY_SAMPLER[method], F32) for n in names}
 
     for name, points in program(KEY).items():
         check_inside(CASES[name], points, 1)
@@ -485,7 +488,7 @@ def test_one_point_is_enough_on_the_boundary():
     def program(key):
         return {
             (name, s): CASES[name].domain.boundary(
-                key, 1, CASES[name].domain.pieces, SAMPLERS[s], F32
+                key, 1, CASES[name].domain.pieces, EVERY_SAMPLER[s], F32
             )
             for name in names
             for s in ("uniform", "kronecker", "poisson")
@@ -640,7 +643,9 @@ def test_pieces_are_sampled_evenly(x64):
     @compiled
     def program(key):
         lens = CASES["lens"].domain
-        return {m: lens.boundary(key, 300, ("right.outer",), s, F64) for m, s in SAMPLERS.items()}
+        return {
+            m: lens.boundary(key, 300, ("right.outer",), s, F64) for m, s in EVERY_SAMPLER.items()
+        }
 
     for method, (points, _) in jax.tree.map(np.asarray, program(KEY)).items():
         angle = np.arctan2(points[:, 1], 1 - points[:, 0])

@@ -9,14 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hyrespinn.discretise import Drawn
 from hyrespinn.errors import UserError
 from hyrespinn.geometry.sampling import uniform
 from hyrespinn.losses import Counts, Objective, Sampling, Weights
 from hyrespinn.problems.boundary import Penalty
 from hyrespinn.problems.conditions import EVEN, ODD
 from hyrespinn.problems.statement import state
-
-from helpers import TINY
 
 SQUARE = hp.Box(x=(0.0, 1.0), y=(0.0, 1.0))
 MOVIE = hp.TimeBox(t=(0.0, 1.0), x=(0.0, 2.0))
@@ -112,16 +111,14 @@ def test_a_kind_of_ones_own_checks_itself():
         state(Outside())
 
 
-@pytest.mark.parametrize("stages", [("adam:60",), ("gauss-newton:3",)], ids=["adam", "newton"])
+@pytest.mark.parametrize("stages", ["adam(steps=60, batch=32)", "gauss-newton:3"])
 def test_a_kind_of_ones_own_is_trained(stages):
     settings = {
-        **{k: v for k, v in TINY.items() if "steps" not in k or "round" in k},
-        "train.stages": stages,
         "model.width": 4,
+        "stages": stages,
+        "points": Drawn(64, 16, 256, adaptive=None),
     }
-    few = hp.solve(Line(), preset="general", model="pinn", settings={
-        k: v for k, v in settings.items() if k != "model.centers"
-    }, progress=False)  # fmt: skip
+    few = hp.solve(Line(), model="pinn", settings=settings, progress=False)
     assert {"pinned", "facemean_mean", "facemean_square"} < set(few.result["losses"])
     assert few.result["rel_l2"]["u"] < 0.9 * few.result["rel_l2_initial"]["u"]
 

@@ -37,7 +37,8 @@ DOMAINS = {
     "time square": TimeBox(t=(0.0, 2.0), x=(0.0, 1.0), y=(-3.0, 0.3)),
 }
 each_domain = pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS.keys())
-UNIT_SAMPLERS = {name: s for name, s in SAMPLERS.items() if not isinstance(s, PoissonDisk)}
+EVERY_SAMPLER = {name: sampler_named(name) for name in SAMPLERS}
+UNIT_SAMPLERS = {name: s for name, s in EVERY_SAMPLER.items() if not isinstance(s, PoissonDisk)}
 each_unit_sampler = pytest.mark.parametrize(
     "sampler", UNIT_SAMPLERS.values(), ids=UNIT_SAMPLERS.keys()
 )
@@ -50,7 +51,7 @@ def drawn(what: str) -> dict[str, dict[str, jax.Array]]:
     @compiled
     def program(key):
         return {
-            name: {m: getattr(domain, what)(key, 200, s, F32) for m, s in SAMPLERS.items()}
+            name: {m: getattr(domain, what)(key, 200, s, F32) for m, s in EVERY_SAMPLER.items()}
             for name, domain in DOMAINS.items()
             if what == "interior" or domain.has_time
         }

@@ -1,4 +1,4 @@
-"""The presets choose what they chose, and train as they did, to rounding."""
+"""The methods choose what they chose, and train as they did, to rounding."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import goldens
 
 KNOWN = json.loads(goldens.FILE.read_text())
 SAMPLE = {
-    "heat-1d/smoke/0", "poisson-2d/fast/1", "burgers/fast/0", "advection/general/1",
-    "allen-cahn-dirichlet/paper/0", "darcy-2d-neumann/general/0/respinn",
+    "heat-1d/network/smoke/0", "poisson-2d/collocation/fast/1", "burgers/collocation/fast/0",
+    "advection/network/fast/1", "allen-cahn-dirichlet/paper/full/0",
+    "darcy-2d-neumann/network/fast/0/respinn",
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hyrespinn.derivatives import lift
-from hyrespinn.geometry.sampling import SAMPLERS, uniform
+from hyrespinn.geometry.sampling import PoissonDisk, sampler_named, uniform
 from hyrespinn.losses import blocks
 from hyrespinn.losses.adaptive import Adaptivity
 from hyrespinn.losses.context import first_window
@@ -56,13 +56,13 @@ def objective(
     body["residual"] = lambda self, *arguments: residual(*arguments)
     problem = type("Made", (hp.Problem,), body)()
     with jax.enable_x64(True):
-        found = anatomy(problem)
+        statement = state(problem)
         theta, assemble = jnp.linspace(1.0, 2.0, domain.dimension), Plain
         if config is not None:
-            model = config.build(boundary.inputs(state(problem)), jax.random.key(0))
+            model = config.build(boundary.inputs(statement), jax.random.key(0))
             theta, assemble = flatten(cast(model, "float64"))
         sampling = Sampling(Counts(*counts), sampler, jnp.dtype("float64"))
-        made = Objective(state(problem), assemble, boundary, sampling=sampling, weights=weights)
+        made = Objective(statement, assemble, boundary, sampling=sampling, weights=weights)
     return made, theta
 
 
@@ -271,7 +271,7 @@ def test_every_sampler_draws_where_each_term_holds(sampler, x64):
         PLACES,
         MOVIE_OF_A_RING,
         counts=(50, 20, 30),
-        sampler=SAMPLERS[sampler],
+        sampler=sampler_named(sampler),
     )
     by = Adaptivity(pool=4, power=1.0, floor=0.1)
     both = jax.jit(lambda key: (made.draw(key), made.draw_adaptive(theta, key, by=by)))
@@ -302,7 +302,7 @@ def test_poisson_disk_points_are_one_set_in_any_order(x64):
         PLACES,
         MOVIE_OF_A_RING,
         counts=(50, 20, 30),
-        sampler=SAMPLERS["poisson"],
+        sampler=PoissonDisk(),
     )
     one, two = made.draw(KEY), made.draw(jax.random.key(6))
     by = Adaptivity(pool=8, power=1.0, floor=0.1)

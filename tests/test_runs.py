@@ -16,16 +16,24 @@ import jax
 import numpy as np
 import pytest
 from hyrespinn import cli
-from hyrespinn.experiments.run_directory import RunDirectory
+from hyrespinn.problems.statement import state
+from hyrespinn.run.config import configure
+from hyrespinn.run.run_directory import RunDirectory
+from hyrespinn.run.solve import solve_configured
 
 from helpers import TINY, Heat
 
 ROOT = Path(__file__).parents[1]
-SETTINGS = {**TINY, "train.ssbroyden_steps": 400, "train.checkpoint_seconds": 0.0}
-ARGUMENTS = ["allen-cahn-dirichlet", "--preset", "general", "--seed", "5", "--quiet"]
+SETTINGS = {**TINY, "stages.ssbroyden.steps": 400}
+ONLY_ADAM = {
+    "model.width": 6, "model.kernels.count": 5, "points.interior": 64, "points.initial": 16,
+    "stages": "adam(steps=40, batch=32)",
+}  # fmt: skip
+NETWORK = ["allen-cahn-dirichlet", "--method", "network", "--seed", "5", "--quiet"]
+ARGUMENTS = [*NETWORK, "--checkpoint-seconds", "0"]
 ASSIGNMENTS = ["--set", *(f"{key}={value}" for key, value in SETTINGS.items())]
 RESULT_KEYS = {
-    "problem", "model", "preset", "seed", "precision", "n_params", "steps", "seconds",
+    "schema", "problem", "method", "why", "rejected", "model", "preset", "seed", "precision", "n_params", "n_params_window", "steps", "seconds",
     "steps_per_second", "rel_l2", "eta_params", "eta_comp", "eta_dof", "status",
 }  # fmt: skip
 
@@ -58,12 +66,41 @@ def test_a_run_directory_is_complete(finished):
     assert not list(finished.rglob("*.tmp"))
     result = json.loads((finished / "result.json").read_text())
     assert result.keys() >= RESULT_KEYS
+    assert (result["schema"], result["method"]) == (2, "network")
+    assert (result["why"], result["rejected"]) == ("it was asked for", {})
+    assert (result["model"], result["preset"]) == ("hyrespinn", "fast")
+    assert result["n_params"] == result["n_params_window"] > 0
     assert result["rel_l2"].keys() == result["eta_dof"].keys() == {"u"}
     assert 0 < result["seconds"]["training"] < result["seconds"]["total"]
     environment = json.loads((finished / "environment.json").read_text())
     assert environment["precision"] == "float64"
     assert environment["seed"] == 5
     assert environment["packages"]["jax"]
+
+
+def test_the_configuration_is_read_as_it_was_written(finished):
+    content = json.loads((finished / "config.json").read_text())
+    assert content["schema"] == 2
+    directory, config = RunDirectory.open(finished)
+    assert config.to_json() == content
+    assert config.discretisation.steps == 440
+    assert directory.origin.keys() == {"commit", "processor"}
+
+
+def test_a_result_says_why_and_counts_the_parameters_of_all_windows(tmp_path):
+    settings = {"marching.count": 3, "marching.growth": 0.0}
+    solution = hp.solve("heat-1d", preset="smoke", settings=settings, progress=False)
+    result = solution.result
+    assert result["method"] == "collocation"
+    assert result["model"] == "kernel-expansion"
+    assert result["why"].startswith("walls that reflect the solution smoothly")
+    assert result["rejected"] == {"network": "slower and less accurate where collocation suits"}
+    of_window = result["n_params_window"]
+    assert of_window == solution.spec.count(solution.boundary.inputs(state(solution.problem)))
+    assert result["n_params"] == 3 * of_window
+    assert len(result["windows"]) == 3
+    error, params = result["rel_l2"]["u"], result["n_params"]
+    assert result["eta_params"]["u"] == pytest.approx(1 / (error * params))
 
 
 def test_history_has_losses_gates_and_error(finished):
@@ -146,7 +183,43 @@ def test_a_checkpoint_of_another_problem_is_refused(finished, tmp_path, capsys):
     assert "belongs to another problem" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"problem": "heat"}'])
+EARLIER = {
+    "problem": "heat-1d", "problem_parameters": {}, "model": "hyrespinn", "preset": "fast", "seed": 0,
+    "precision": "float64", "max_seconds": None, "model_config": {"width": 24, "centers": 12},
+    "train": {"adam_steps": 1000},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            EARLIER,
+            "it was made by a version of hyrespinn that had other settings, and its network is",
+        ),
+        ({"schema": 3}, "it was made by a newer version of hyrespinn; update the package."),
+    ],
+)
+def test_a_run_of_another_version_is_refused(tmp_path, capsys, content, message):
+    """One of the first schema says none; what it holds can be read all the same."""
+    (tmp_path / "config.json").write_text(json.dumps(content))
+    assert cli.main(["resume", str(tmp_path)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert message in said
+    assert f"The run directory {tmp_path} cannot be used" in said
+
+
+def test_a_configuration_with_settings_that_do_not_exist_is_refused(finished, tmp_path, capsys):
+    out = copy_unfinished(finished, tmp_path)
+    config = json.loads((out / "config.json").read_text())
+    config["discretisation"]["model"]["widht"] = 3
+    (out / "config.json").write_text(json.dumps(config))
+    assert cli.main(["resume", str(out)]) == 2
+    message = " ".join(capsys.readouterr().err.split())
+    assert "is damaged: Unknown setting 'model.widht'. Did you mean 'model.width'?" in message
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"problem": "heat"}', '{"schema": 2}'])
 def test_a_damaged_configuration_is_named(tmp_path, capsys, content):
     (tmp_path / "config.json").write_text(content)
     assert cli.main(["resume", str(tmp_path)]) == 2
@@ -168,29 +241,19 @@ def test_a_full_disk_does_not_end_a_training(tmp_path, monkeypatch):
     def full(*_):
         raise hp.UserError("Cannot write state.npz: No space left on device.")
 
-    monkeypatch.setattr("hyrespinn.experiments.run_directory.save_state", full)
-    settings = {**TINY, "train.checkpoint_seconds": 0.0, "train.ssbroyden_steps": 0}
-    solution = hp.solve(
-        Heat(), preset="general", out=tmp_path / "run", progress=False, settings=settings
-    )
+    monkeypatch.setattr("hyrespinn.run.run_directory.save_state", full)
+    config = configure(Heat(), method="network", settings=ONLY_ADAM)
+    solution = solve_configured(config, tmp_path / "run", progress=False, checkpoint_seconds=0)
     assert solution.result["status"] == "completed"
     assert (tmp_path / "run" / "solution.hyres").is_file()
 
 
 @pytest.mark.slow
 def test_own_problems_can_be_resumed_too(tmp_path):
-    settings = {**TINY, "train.adam_steps": 200, "train.ssbroyden_steps": 0}
-    whole = hp.solve(
-        Heat(nu=0.1), preset="general", out=tmp_path / "a", progress=False, settings=settings
-    )
-    hp.solve(
-        Heat(nu=0.1),
-        preset="general",
-        out=tmp_path / "b",
-        progress=False,
-        settings=settings,
-        max_seconds=1e-9,
-    )
+    settings = ONLY_ADAM | {"stages": "adam(steps=200, batch=32)"}
+    options = {"method": "network", "progress": False, "settings": settings}
+    whole = hp.solve(Heat(nu=0.1), out=tmp_path / "a", **options)
+    hp.solve(Heat(nu=0.1), out=tmp_path / "b", max_seconds=1e-9, **options)
     again = hp.resume(tmp_path / "b", progress=False, max_seconds=1e9)
     assert again.problem.nu == 0.1
     assert again.result["losses"] == whole.result["losses"]

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import hyrespinn as hp
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hyrespinn.experiments.config import TrainConfig
-from hyrespinn.experiments.stages import make_stages
-from hyrespinn.training.checkpoint import load_meta
-from hyrespinn.training.records import Clock
-from hyrespinn.training.stopping import Stops
+from hyrespinn.optim import Adam, SSBroyden
+from hyrespinn.run.config import configure
+from hyrespinn.run.session import Session
+from hyrespinn.training.march import March, Restored
+from hyrespinn.training.records import Clock, Silent
+from hyrespinn.training.run_state import RunState
+from hyrespinn.training.stage import Stage
+from hyrespinn.training.stage_run import copied
+from hyrespinn.training.stopping import Facts, Stops, decide
+from hyrespinn.training.watch import Watch
 
 from helpers import TINY, Heat
 
+SMALL = {k: v for k, v in TINY.items() if not k.startswith(("stages", "points.adaptive"))}
+
 
 def solve(problem=None, **options):
-    settings = {**TINY, **options.pop("settings", {})}
-    chosen = {"preset": "general", "progress": False, **options}
+    """With the stages of TINY, or those among the settings."""
+    settings = options.pop("settings", {})
+    settings = {**(SMALL if "stages" in settings else TINY), **settings}
+    chosen = {"method": "network", "progress": False, **options}
     return hp.solve(problem or Heat(), settings=settings, **chosen)
 
 
@@ -66,9 +76,7 @@ def test_importing_and_solving_change_no_global_setting(plain):
 
 @pytest.mark.slow
 def test_float32_by_choice():
-    single = solve(
-        precision="float32", settings={"train.adam_steps": 0, "train.ssbroyden_steps": 10}
-    )
+    single = solve(precision="float32", settings={"stages": (SSBroyden(10, round_steps=20),)})
     assert single.result["precision"] == "float32"
     assert all(leaf.dtype == np.float32 for leaf in parameters(single))
 
@@ -76,11 +84,15 @@ def test_float32_by_choice():
 @pytest.mark.parametrize(
     ("settings", "options", "status"),
     [
-        ({"train.target_loss": 1e9}, {}, "target"),
-        ({"train.relative_target": 1e9}, {}, "target"),
+        ({"stopping.loss": 1e9}, {}, "target"),
+        ({"stopping.relative_loss": 1e9}, {}, "target"),
         ({}, {"max_seconds": 1e-6}, "time_limit"),
         pytest.param(
-            {"train.patience": 1, "train.ssbroyden_steps": 2000, "train.relative_target": 0.0},
+            {
+                "stopping.patience": 1,
+                "stopping.relative_loss": 0.0,
+                "stages.ssbroyden.steps": 2000,
+            },
             {},
             "stalled",
             marks=pytest.mark.slow,
@@ -94,6 +106,39 @@ def test_stops_and_says_why(settings, options, status):
     assert result["steps"] < 2000
 
 
+ENDS = {
+    "target": (Facts(1.0, target=1.0), "target"),
+    "above the target": (Facts(1.1, target=1.0), None),
+    "a window that converged": (Facts(1.0, window_error=0.1, tolerance=0.1), "target"),
+    "its loss does not decide": (
+        Facts(1.0, target=2.0, window_error=0.2, tolerance=0.1),
+        None,
+    ),
+    "interrupted": (Facts(1.0, interrupted=True, seconds=99.0), "interrupted"),
+    "out of time": (Facts(1.0, seconds=10.0), "time_limit"),
+    "in time": (Facts(1.0, seconds=9.9), None),
+    "done, whatever the clock says": (
+        Facts(1.0, seconds=99.0, interrupted=True, is_last=True),
+        None,
+    ),
+    "done, and good enough": (Facts(1.0, target=1.0, is_last=True), "target"),
+    "no progress": (Facts(1.0, round_losses=(1.0, 0.95, 0.91)), "stalled"),
+    "some progress": (Facts(1.0, round_losses=(1.0, 0.95, 0.9)), None),
+    "too early to tell": (Facts(1.0, round_losses=(1.0, 1.0)), None),
+}
+
+
+@pytest.mark.parametrize(("facts", "status"), ENDS.values(), ids=ENDS)
+def test_the_decision_to_stop(facts, status):
+    end = decide(Stops(max_seconds=10.0, patience=2), facts)
+    assert (None if end is None else end.status) == status
+    assert end is None or end.message
+
+
+def test_nothing_stops_a_training_that_was_given_no_limit():
+    assert decide(Stops(), Facts(1.0, seconds=1e9, round_losses=(1.0,) * 9)) is None
+
+
 class Explosive(Heat):
     """Finite at first; NaN as soon as the field leaves a narrow band."""
 
@@ -104,8 +149,8 @@ class Explosive(Heat):
 
 
 def test_divergence_ends_with_the_last_good_solution():
-    settings = {"train.adam_rate": 1e8, "train.adam_warmup": 0, "train.ssbroyden_steps": 0}
-    solution = solve(Explosive(), settings=settings)
+    stages = (Adam(40, rate=1e8, warmup=0, batch=32),)
+    solution = solve(Explosive(), settings={"stages": stages})
     assert solution.result["status"] == "diverged"
     assert "smaller" in solution.result["message"]
     assert np.isfinite(solution(t=0.5, x=np.linspace(0, 1, 5))).all()
@@ -113,8 +158,8 @@ def test_divergence_ends_with_the_last_good_solution():
 
 def test_a_rate_that_is_too_high_is_mended(capsys):
     """Rolled back to the last good state, a smaller step gets through."""
-    settings = {"train.adam_rate": 20.0, "train.adam_warmup": 0, "train.ssbroyden_steps": 0}
-    result = hp.solve(Explosive(), preset="general", settings={**TINY, **settings}).result
+    stages = (Adam(40, rate=20.0, warmup=0, batch=32),)
+    result = solve(Explosive(), settings={"stages": stages}, progress=True).result
     assert "back to the last good state" in capsys.readouterr().out.replace("\n", " ")
     assert result["status"] == "completed"
     assert np.isfinite(result["losses"]["total"])
@@ -122,22 +167,24 @@ def test_a_rate_that_is_too_high_is_mended(capsys):
 
 @pytest.mark.slow  # test_losses.py has the gradient of such a batch
 def test_one_point_in_a_batch_is_enough():
-    settings = {"train.points": 1, "train.adam_points": 1, "train.initial_points": 1}
-    result = solve(settings={**settings, "train.ssbroyden_steps": 5}).result
+    settings = {"points.interior": 1, "stages.adam.batch": 1, "points.initial": 1}
+    result = solve(settings={**settings, "stages.ssbroyden.steps": 5}).result
     assert np.isfinite(result["losses"]["total"])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["lbfgs", "bfgs", "ssbfgs", "lm"])
 def test_the_other_second_order_rules_train_too(rule):
-    result = solve(settings={"train.quasi_newton": rule}).result
+    stages = f"adam(steps=40, batch=32), {rule}(steps=40, round_steps=20)"
+    result = solve(settings={"stages": stages}).result
     assert result["rel_l2"]["u"] < 0.2
 
 
 @pytest.mark.slow
 def test_a_fixed_set_of_points_trains_too():
     """Poisson-disk points: drawn once, with nothing left for adaptive points to choose."""
-    result = solve(settings={"train.sampler": "poisson"}).result
+    stages = "adam(steps=40, batch=32), ssbroyden(steps=40, round_steps=20)"
+    result = solve(settings={"stages": stages, "points.sampler": "poisson"}).result
     assert result["status"] == "completed"
     assert result["rel_l2"]["u"] < 0.1
     assert result["rel_l2"]["u"] < 0.2 * result["rel_l2_initial"]["u"]
@@ -145,31 +192,34 @@ def test_a_fixed_set_of_points_trains_too():
 
 @pytest.mark.slow
 def test_soap_trains_too():
-    settings = {"train.adam_rule": "soap", "train.ssbroyden_steps": 0, "train.adam_steps": 100}
-    result = solve(settings={**settings, "train.adam_rate": 1e-2}).result
+    result = solve(settings={"stages": "soap(steps=100, rate=1e-2, batch=32)"}).result
     assert result["rel_l2"]["u"] < 0.5 * result["rel_l2_initial"]["u"]
 
 
 @pytest.mark.slow
 def test_optimisers_run_in_any_order():
     stages = "ssbroyden:20, lm:4, adam:5"
-    solution = solve(settings={"train.stages": stages})
+    solution = solve(settings={"stages": stages})
     assert solution.result["steps"] == 29
     assert np.isfinite(solution.result["losses"]["total"])
 
 
 @pytest.mark.parametrize(
     ("stages", "message"),
-    [("newton:5", "optimiser"), ("adam", "name:steps"), ("adam:-3", "name:steps")],
+    [
+        ("newton:5", "Unknown optimiser 'newton'"),
+        ("adam:many", "stages"),
+        ("adam:-3", "at least one step, not -3"),
+        ("adam:0", "at least one step, not 0"),
+    ],
 )
 def test_a_stage_that_cannot_be_read_says_how_it_is_written(stages, message):
     with pytest.raises(hp.UserError, match=message):
-        solve(settings={"train.stages": stages})
+        solve(settings={"stages": stages})
 
 
 def test_rounds_grow_and_none_begins_shortly_before_the_end():
-    train = TrainConfig(stages=("ssbroyden:1000",), round_steps=100, round_growth=0.5)
-    (stage,) = make_stages(train)
+    stage = Stage(SSBroyden(1000, round_steps=100, round_growth=0.5))
     begins, taken = [], 0
     while taken < 1000:
         begins.append(taken)
@@ -179,7 +229,7 @@ def test_rounds_grow_and_none_begins_shortly_before_the_end():
 
 
 def test_rounds_of_one_length_fill_a_stage_as_they_come():
-    (stage,) = make_stages(TrainConfig(stages=("ssbroyden:1000",), round_steps=100))
+    stage = Stage(SSBroyden(1000, round_steps=100))
     assert {stage.round_length(taken, 1000) for taken in range(0, 1000, 100)} == {100}
     assert stage.round_length(900, 1050) == 150
 
@@ -199,20 +249,34 @@ def test_a_time_limit_cuts_short_what_it_has_no_time_for(began, length, limit, e
     assert stops.cut_short(length, began, now=(300, 80.0)) == expected
 
 
-@pytest.mark.slow
-def test_the_last_round_lasts_until_the_time_is_over(tmp_path, monkeypatch):
-    """On a clock that ticks once for each program that is run."""
+class Ticking(Clock):
+    """Ticks once for each program that is run."""
 
     @contextmanager
-    def tick(clock, what):
+    def measure(self, what):
         yield
-        clock.training += what == "training"
+        self.training += what == "training"
 
-    monkeypatch.setattr(Clock, "measure", tick)
-    settings = {"train.adam_steps": 0, "train.ssbroyden_steps": 400}
-    result = solve(settings=settings, max_seconds=20, out=tmp_path / "run").result
-    assert result["status"] == "time_limit"
-    progress = load_meta(tmp_path / "run" / "checkpoint" / "state.npz")["progress"]
-    assert 0 < progress["next_round"] < progress["stage_steps"] < 400
-    more = hp.resume(tmp_path / "run", progress=False, max_seconds=1e9)
-    assert more.result["steps"] == 400
+
+class Last(Silent):
+    """Keeps the last checkpoint in memory."""
+
+    def checkpoint(self, state, run, clock):
+        self.restored = Restored(copied(state), RunState.from_json(run.to_json()), ())
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("x64")
+def test_the_last_round_lasts_until_the_time_is_over():
+    settings = {**SMALL, "stages": (SSBroyden(400, round_steps=20),)}
+    config = configure(Heat(), method="network", settings=settings, max_seconds=20)
+    theta, training, _ = Session(config, progress=False, reference=False).training()
+    store = Last()
+    outcome = March(training, Watch(clock=Ticking(), store=store))(theta)
+    assert outcome.status == "time_limit"
+    progress = store.restored.run.progress
+    assert 0 < progress.next_round < progress.stage_steps < 400
+    progress.done = None
+    more = March(replace(training, stops=Stops()))(theta, store.restored)
+    assert more.status == "completed"
+    assert more.steps == 400

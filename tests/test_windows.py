@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
+from dataclasses import replace
 
 import hyrespinn as hp
 import jax
@@ -11,21 +11,28 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hyrespinn.derivatives import closure, coordinates, propagate
+from hyrespinn.discretise import Fixed
 from hyrespinn.errors import UserError
 from hyrespinn.geometry.sampling import uniform
 from hyrespinn.losses.context import first_window, next_window
 from hyrespinn.losses.objective import Objective
 from hyrespinn.losses.terms import Counts, Sampling, Weights
 from hyrespinn.models.window import InWindow
+from hyrespinn.optim import Adam, SSBroyden
 from hyrespinn.problems.boundary import Penalty
 from hyrespinn.problems.statement import state
-from hyrespinn.training.march import Compiled
-from hyrespinn.training.stage_run import StageRun
+from hyrespinn.run.config import configure
+from hyrespinn.run.session import Session
+from hyrespinn.training.march import March
+from hyrespinn.training.records import Silent
+from hyrespinn.training.watch import Watch
 from hyrespinn.training.windows import fixed_windows
 
 from helpers import TINY, Heat, in_window_two
 
-SETTINGS = {**TINY, "train.ssbroyden_steps": 0, "train.adam_rate": 1e-2, "train.windows": 3}
+SMALL = {k: v for k, v in TINY.items() if not k.startswith(("stages", "points.adaptive"))}
+ADAM = Adam(40, rate=1e-2, batch=32)
+SETTINGS = {**SMALL, "stages": (ADAM,), "marching": Fixed(3)}
 KEY = jax.random.key(1)
 
 
@@ -53,12 +60,12 @@ def test_windows_get_steps_by_the_time_still_to_come():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0,), "train.windows"),
+        ((0,), "at least one window"),
         ((2, [0.5, 0.9]), "end of time"),
         ((1, [0.5, 0.5, 1.0]), "rise"),
         ((3, [0.5, 1.0]), "leave one out"),
         ((2, None, -0.1), "overshoot"),
-        ((2, None, 0.0, 1.5), "train.window_taper"),
+        ((2, None, 0.0, 1.5), "marching.taper"),
     ],
 )
 def test_bad_windows_are_explained(arguments, message):
@@ -133,13 +140,15 @@ def test_a_window_is_the_whole_of_a_problem_in_its_own_unit_of_time(name, order)
     np.testing.assert_allclose(quarter["initial"], whole["initial"])
 
 
+def solve(changes=None, **options):
+    chosen = {"method": "network", "progress": False, **options}
+    return hp.solve(Heat(), settings={**SETTINGS, **(changes or {})}, **chosen)
+
+
 @pytest.fixture(scope="module")
 def marched(tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "marched"
-    settings = {**SETTINGS, "train.adam_steps": 400}
-    return hp.solve(
-        Heat(), preset="general", settings=settings, progress=False, out=out, seed=2
-    ), out
+    return solve({"stages.adam.steps": 400}, out=out, seed=2), out
 
 
 def test_one_solution_spans_all_windows(marched):
@@ -170,38 +179,36 @@ def test_every_window_is_recorded(marched):
     assert [row.split(",")[column] for row in rows[1:]] == [k for k in "123" for _ in range(4)]
 
 
+def march(settings, store=None):
+    """The first parameters, what is trained, its march, and a watch of that."""
+    config = configure(Heat(), method="network", settings=settings)
+    theta, training, _ = Session(config, progress=False, reference=False).training()
+    watch = Watch(store=store or Silent(), checkpoint_seconds=-1.0)
+    return theta, training, March(training, watch), watch
+
+
 @pytest.mark.slow
-def test_windows_are_compiled_once(monkeypatch):
+@pytest.mark.usefixtures("x64")
+def test_windows_are_compiled_once():
     """After the first window nothing is compiled any more."""
+    stages = (ADAM, SSBroyden(4))
+    settings = {**SETTINGS, "stages": stages, "initial_fit": "initial"}
+    theta, _, run, watch = march(settings)
     seen = []
-    chunk = StageRun._record
-
-    def watched(self, state):
-        chunk(self, state)
-        seen.append((self.progress.window, self.watch.clock.compilation))
-
-    monkeypatch.setattr(StageRun, "_record", watched)
-    settings = {**SETTINGS, "train.ssbroyden_steps": 4, "train.last_layer": "initial"}
-    hp.solve(Heat(), preset="general", settings=settings, progress=False)
-    assert [w for w, _ in seen] == [0, 0, 1, 1, 2, 2]
+    watch.callbacks = [lambda row: seen.append((row["window"], watch.clock.compilation))]
+    run(theta)
+    assert [w for w, _ in seen] == [1, 1, 2, 2, 3, 3]
     assert len({seconds for _, seconds in seen[1:]}) == 1
 
 
 def test_a_taper_shares_out_the_steps():
-    settings = {**SETTINGS, "train.adam_steps": 30, "train.window_taper": 1.0}
-    result = hp.solve(Heat(), preset="general", settings=settings, progress=False).result
+    result = solve({"stages.adam.steps": 30, "marching.taper": 1.0}).result
     assert [w["steps"] for w in result["windows"]] == [45, 30, 15]
     assert result["status"] == "completed"
 
 
 def test_a_warm_start_takes_the_last_network(marched):
-    warm = hp.solve(
-        Heat(),
-        preset="general",
-        settings={**SETTINGS, "train.adam_steps": 400, "train.window_start": "warm"},
-        progress=False,
-        seed=2,
-    )
+    warm = solve({"stages.adam.steps": 400, "marching.start": "warm"}, seed=2)
     cold, _ = marched
     same, other = (
         [
@@ -215,35 +222,47 @@ def test_a_warm_start_takes_the_last_network(marched):
 
 
 CONTINUED = {
-    **TINY,
-    "train.adam_steps": 20,
-    "train.ssbroyden_steps": 40,
-    "train.windows": 3,
-    "train.window_start": "continued",
+    **SMALL,
+    "stages": (replace(ADAM, steps=20), SSBroyden(40, round_steps=20)),
+    "marching": Fixed(3, start="continued"),
 }
 
 
+class Kept(Silent):
+    """Keeps the state of the optimiser after every look at it, by window."""
+
+    def __init__(self):
+        self.optimisers = {}
+
+    def checkpoint(self, state, run, clock):
+        seen = self.optimisers.setdefault(run.progress.window, [])
+        seen.append(jax.device_get(state.optimiser))
+
+
 @pytest.mark.slow
-def test_a_continued_window_keeps_what_the_optimiser_has_learnt(tmp_path, monkeypatch):
-    ends, begins = [], []
-    carry = Compiled.carry
+@pytest.mark.usefixtures("x64")
+def test_a_continued_window_keeps_what_the_optimiser_has_learnt():
+    kept, rows = Kept(), []
+    theta, training, run, watch = march(CONTINUED, kept)
+    watch.callbacks = [rows.append]
+    outcome = run(theta)
+    assert [w.steps for w in outcome.windows] == [60, 40, 40]
+    assert {row["stage"] for row in rows if row["window"] != 1} == {"ssbroyden"}
+    stage, objective = training.stages[-1], training.objective
 
-    def watched(self, state, before):
-        ends.append(jax.device_get(before))
-        carried = carry(self, state, before)
-        begins.append(jax.device_get(carried.optimiser))
-        return carried
+    @jax.jit
+    def first_round(before, key, context):
+        started = stage.start(objective, before.theta, key, context)
+        begun = stage.carried(objective, started, before)
+        after = stage.run(objective, stage.renew(objective, begun), jnp.asarray(20))
+        return begun.optimiser, after.optimiser
 
-    monkeypatch.setattr(Compiled, "carry", watched)
-    solution = hp.solve(
-        Heat(), preset="general", settings=CONTINUED, progress=False, out=tmp_path / "run"
-    )
-    assert [w["steps"] for w in solution.result["windows"]] == [60, 40, 40]
-    with (tmp_path / "run" / "history.csv").open() as file:
-        later = {row["stage"] for row in csv.DictReader(file) if row["window"] != "1"}
-    assert later == {"ssbroyden"}
-    assert len(ends) == 2
-    for end, begin in zip(ends, begins, strict=True):
+    for done in (1, 2):
+        end = kept.optimisers[done - 1][-1]
+        window = outcome.windows[done].window
+        context = run.context_of(window, outcome.thetas[:done], theta)
+        key = jax.random.fold_in(jax.random.fold_in(training.key, 1), done)
+        begin, after = first_round(end, key, context)
         assert end.steps == 40
         assert begin.steps == 0
         np.testing.assert_array_equal(begin.theta, end.theta)
@@ -251,28 +270,23 @@ def test_a_continued_window_keeps_what_the_optimiser_has_learnt(tmp_path, monkey
         shift = np.linalg.inv(begin.inverse_hessian) - np.linalg.inv(end.inverse_hessian)
         np.testing.assert_allclose(shift, shift[0, 0] * np.eye(len(shift)), atol=1e-6)
         assert not np.allclose(end.inverse_hessian, np.eye(end.theta.size))
+        # And this is where the march went on from.
+        found = kept.optimisers[done][0]
+        assert found.steps == 20
+        np.testing.assert_allclose(found.theta, after.theta, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.slow
 def test_a_window_that_ends_before_its_last_stage_leaves_no_curvature():
     """The target is reached with Adam; there is nothing that SSBroyden could go on with."""
-    settings = {**CONTINUED, "train.target_loss": 1e9}
-    windows = hp.solve(Heat(), preset="general", settings=settings, progress=False).result[
-        "windows"
-    ]
+    windows = solve({**CONTINUED, "stopping.loss": 1e9}).result["windows"]
     assert [w["status"] for w in windows] == ["target"] * 3
 
 
 def test_a_chain_trained_in_turn_cannot_be_continued():
-    settings = {"train.levels": "in turn", "train.window_start": "continued"}
-    with pytest.raises(UserError, match="choose 'warm' or 'new'"):
-        hp.solve(
-            Heat(),
-            model="stackedpinn",
-            preset="smoke",
-            settings=settings,
-            progress=False,
-        )
+    settings = {"in_turn": True, "marching": Fixed(2, start="continued")}
+    with pytest.raises(UserError, match="let windows begin 'warm' or 'new'"):
+        hp.solve(Heat(), model="stackedpinn", preset="smoke", settings=settings, progress=False)
 
 
 @pytest.mark.slow
@@ -280,7 +294,7 @@ def test_a_chain_trained_in_turn_cannot_be_continued():
     ("settings", "steps"),
     [
         (
-            {**SETTINGS, "train.balance": "gradient-norm", "train.balance_every": 20},
+            {**SETTINGS, "weights.balance": "gradient-norm", "weights.balance.every": 20},
             [40, 40, 40],
         ),
         (CONTINUED, [60, 40, 40]),
@@ -289,16 +303,8 @@ def test_a_chain_trained_in_turn_cannot_be_continued():
 )
 def test_a_stopped_march_resumes_to_the_same_bits(tmp_path, settings, steps):
     """Stopped in the second window, resumed: the third begins from the same parameters."""
-    whole = hp.solve(Heat(), preset="general", settings=settings, progress=False, seed=2)
-    part = hp.solve(
-        Heat(),
-        preset="general",
-        settings=settings,
-        progress=False,
-        seed=2,
-        out=tmp_path / "run",
-        callbacks=[in_window_two],
-    )
+    whole = solve(settings, seed=2)
+    part = solve(settings, seed=2, out=tmp_path / "run", callbacks=[in_window_two])
     assert part.result["status"] == "interrupted"
     assert len(part.windows) == 2
     assert part.result["rel_l2"] is None  # the last window has no solution yet
@@ -313,8 +319,5 @@ def test_a_stopped_march_resumes_to_the_same_bits(tmp_path, settings, steps):
 
 
 def test_no_time_no_windows():
-    with pytest.raises(UserError, match="no time"):
-        hp.solve(
-            hp.problems.problem_named("poisson-2d")(),
-            settings={"train.windows": 2}, progress=False, preset="smoke",
-        )  # fmt: skip
+    with pytest.raises(UserError, match=r"poisson-2d has no time .* take marching=whole"):
+        hp.solve("poisson-2d", settings={"marching": "fixed"}, progress=False, preset="smoke")

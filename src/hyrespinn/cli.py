@@ -316,7 +316,6 @@ def reference_command(options: argparse.Namespace) -> int:
 
 
 def bench_command(options: argparse.Namespace) -> int:
-    _load(options)
     if options.show is not None:
         show_bench(Bench.open(options.show))
         return 0
@@ -330,6 +329,7 @@ def bench_command(options: argparse.Namespace) -> int:
         settings=parse_assignments(options.set),
         max_seconds=options.max_seconds,
         jobs=default_jobs() if options.jobs is None else options.jobs,
+        load=tuple(map(str, options.load)),
     )
     out = options.out or default_directory(request)
     found = bench(request, out, _say, verbose=options.verbose)

@@ -6,30 +6,42 @@ import dataclasses
 import json
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import cloudpickle
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
-from .derivatives import closure, coordinates, parse
+from .derivatives import Taylor, closure, coordinates, parse
 from .errors import UserError, unknown
 from .files import load_arrays, save_arrays, write_atomically
 from .metrics import split_components
-from .models import ModelSpec
+from .models import Model, ModelSpec
+from .models.layers import Series
 from .models.parameters import cast
 from .models.window import InWindow
 from .plots import plot_fields
-from .problems.boundary import BoundaryTreatment, treatment_named
+from .problems.boundary import Ansatz, BoundaryTreatment, treatment_named
 from .problems.equation import components
 from .problems.problem import Problem, problem_named
 from .problems.statement import state
 from .settings import from_json, to_json
+
+if TYPE_CHECKING:  # matplotlib takes a while to import
+    from matplotlib.figure import Figure
+
+Arrays: TypeAlias = Any
+"""An array, or a dict of arrays: what is evaluated at points."""
+Network: TypeAlias = Callable[[Series], Series]
+Evaluate: TypeAlias = Callable[[Network, Array], Arrays]
 
 FORMAT = 5
 BATCH = 65536
@@ -48,7 +60,7 @@ class Solution:
     """
 
     problem: Problem
-    model: Any
+    model: Model | tuple[Model, ...]
     spec: ModelSpec
     precision: str
     boundary: BoundaryTreatment
@@ -56,25 +68,29 @@ class Solution:
     windows: tuple[tuple[float, float, float], ...] = ()
 
     @cached_property
-    def _ansatz(self) -> Any:
+    def _ansatz(self) -> Ansatz:
         return self.boundary.impose(state(self.problem)).ansatz
 
+    @property
+    def _networks(self) -> tuple[Model, ...]:
+        return self.model if isinstance(self.model, tuple) else (self.model,)
+
     @cached_property
-    def _compiled(self) -> dict[str, Any]:
+    def _compiled(self) -> dict[str, Evaluate]:
         return {}
 
-    def _x64(self) -> Any:
+    def _x64(self) -> AbstractContextManager[None]:
         return jax.enable_x64(self.precision == "float64")
 
-    def _batched(self, name: str, function: Any, points: np.ndarray) -> Any:
+    def _batched(self, name: str, function: Evaluate, points: np.ndarray) -> Arrays:
         """``function(network, points)`` at ``(n, d)`` points, compiled once for all windows."""
         if not self.windows:
-            return self._by(self.model, name, function, points)
+            return self._by(self._networks[0], name, function, points)
         ends = [end for _, end, _ in self.windows]
         member = np.searchsorted(ends, points[:, 0])  # an end belongs to the window it ends
-        results: Any = None
+        results: Arrays = None
         for k, (network, (start, _, length)) in enumerate(
-            zip(self.model, self.windows, strict=True)
+            zip(self._networks, self.windows, strict=True)
         ):
             chosen = member == k
             if results is not None and not chosen.any():
@@ -91,7 +107,7 @@ class Solution:
                 whole[chosen] = part
         return results
 
-    def _by(self, network: Any, name: str, function: Any, points: np.ndarray) -> Any:
+    def _by(self, network: Network, name: str, function: Evaluate, points: np.ndarray) -> Arrays:
         """The function of one network, batch by batch."""
         if name not in self._compiled:
             self._compiled[name] = eqx.filter_jit(function)
@@ -116,7 +132,7 @@ class Solution:
         index = parse(name, self.problem.domain.coordinates) if name else None
         ansatz = self._ansatz
 
-        def evaluate(model: Any, batch: Any) -> Any:
+        def evaluate(model: Network, batch: Array) -> Arrays:
             fields = partial(ansatz, model)
             if index is None:
                 return fields(batch)
@@ -131,8 +147,9 @@ class Solution:
             return {}
         used = statement.derived.all
 
-        def evaluate(model: Any, batch: Any) -> Any:
+        def evaluate(model: Network, batch: Array) -> Arrays:
             series = ansatz(model, coordinates(batch, closure(used, batch.shape[1])))
+            assert isinstance(series, Taylor)
             result = problem.derived(*statement.fields_of(series), statement.point(batch))
             parts = components(result, batch.shape[0])
             return {name: jnp.stack(quantity, axis=-1) for name, quantity in parts.items()}
@@ -154,7 +171,7 @@ class Solution:
             )
         return points
 
-    def _broadcast(self, arguments: Mapping[str, Any]) -> tuple[np.ndarray, tuple[int, ...]]:
+    def _broadcast(self, arguments: Mapping[str, ArrayLike]) -> tuple[np.ndarray, tuple[int, ...]]:
         names = self.problem.domain.coordinates
         if set(arguments) != set(names):
             raise UserError(
@@ -164,13 +181,15 @@ class Solution:
         arrays = np.broadcast_arrays(*(np.asarray(arguments[n], dtype=float) for n in names))
         return np.stack([a.ravel() for a in arrays], axis=1), arrays[0].shape
 
-    def __call__(self, **coordinates: Any) -> Any:
+    def __call__(self, **coordinates: ArrayLike) -> Any:
         """The field at these coordinates; with several fields, a dict of them."""
         points, shape = self._broadcast(coordinates)
         values = {field: v.reshape(shape) for field, v in self.at(points).items()}
         return next(iter(values.values())) if len(values) == 1 else values
 
-    def derivative(self, name: str, field: str | None = None, **coordinates: Any) -> np.ndarray:
+    def derivative(
+        self, name: str, field: str | None = None, **coordinates: ArrayLike
+    ) -> np.ndarray:
         """A derivative such as ``"xx"`` or ``"tx"`` of a field (the only one, or ``field``)."""
         if field is None and len(self.problem.fields) > 1:
             raise UserError(f"Say which field: one of {', '.join(self.problem.fields)}.")
@@ -208,7 +227,7 @@ class Solution:
             result[name] = whole
         return result
 
-    def quantity(self, name: str, **coordinates: Any) -> np.ndarray:
+    def quantity(self, name: str, **coordinates: ArrayLike) -> np.ndarray:
         """A derived quantity, such as the flux of a Darcy problem; its components on a last axis."""
         points, shape = self._broadcast(coordinates)
         values = self.derived_at(points)
@@ -216,7 +235,7 @@ class Solution:
             raise unknown("derived quantity", name, values)
         return values[name].reshape(*shape, values[name].shape[-1])
 
-    def plot(self, path: str | Path | None = None, **counts: int) -> Any:
+    def plot(self, path: str | Path | None = None, **counts: int) -> Figure:
         """A picture of the fields and derived quantities on a grid; saved where a path is given."""
         axes, values = self.grid(**counts)
         parts = split_components(axes, self.derived_on_axes(axes))

@@ -16,7 +16,7 @@ from ..errors import UserError, unknown
 from ..problems.problem import Problem
 from ..problems.statement import state
 from ..run.config import RunConfig, configure, settings
-from ..run.loading import load_problem
+from ..run.loading import load_file, load_problem
 from ..run.run_directory import RunDirectory
 from ..run.solve import resume, solve_configured
 from .table import Cell
@@ -46,7 +46,8 @@ class BenchRequest:
     """What to compare. ``settings`` go to the problems and models that have the key.
 
     ``models`` are those of the methods ``network`` and ``paper`` (``None``: the paper's six); other
-    methods choose their own. ``jobs`` cells run at once, each on one core.
+    methods choose their own. ``jobs`` cells run at once, each on one core. ``load`` are files that
+    register what a person adds; every process runs them.
     """
 
     problems: Sequence[str] = PAPER_PROBLEMS
@@ -58,6 +59,7 @@ class BenchRequest:
     settings: Mapping[str, Any] = field(default_factory=dict)
     max_seconds: float | None = None
     jobs: int = 1
+    load: Sequence[str] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -88,6 +90,7 @@ class BenchRequest:
             problems=_unique((*self.problems, *other.problems)),
             models=_unique((*self.models, *other.models)) if self.models and other.models else None,
             seeds=_unique((*self.seeds, *other.seeds)),
+            load=_unique((*self.load, *other.load)),
         )
 
 
@@ -220,6 +223,8 @@ def plan(request: BenchRequest, path: Path) -> list[Task]:
     ['out/heat-1d/pinn-seed0', 'out/heat-1d/pinn-seed1']
     """
     given = {"problems": request.problems, "models": request.compared, "seeds": request.seeds}
+    for file in request.load:
+        load_file(Path(file))
     for what, chosen in given.items():
         if not chosen:
             raise UserError(f"A bench needs at least one of its {what}, and was given none.")
@@ -270,5 +275,9 @@ def _configured(
     )
     config = made()
     keys = set(settings(config))
+    # Keys of another kind of part, such as marching.count, come with the key that chooses it.
+    kinds = [key for key in request.settings if key in keys]
+    below = {key for key in request.settings if any(key.startswith(f"{kind}.") for kind in kinds)}
+    keys |= below
     chosen = {key: value for key, value in request.settings.items() if key in keys}
     return made(settings=chosen) if chosen else config, keys

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ..errors import UserError
 from .domain import Domain
 from .flat import check_side
-from .patch import Patch, Placed
+from .patch import Patch, Placed, Points
 
 
 class Annulus(Domain):
@@ -50,7 +49,7 @@ class Annulus(Domain):
             del circles["inner"]
             size = f"Disk(radius={outer:g}"
 
-        def level(points: Any) -> Any:
+        def level(points: Points) -> Points:
             xp = points.__array_namespace__()
             r = xp.hypot(points[..., 0] - middle[0], points[..., 1] - middle[1])
             return xp.maximum(inner - r, r - outer) if inner > 0 else r - outer
@@ -75,17 +74,17 @@ def Disk(
     return Annulus(0.0, radius, center, coordinates)
 
 
-def _direction(angle: Any) -> Any:
+def _direction(angle: Points) -> Points:
     xp = angle.__array_namespace__()
     return xp.stack([xp.cos(angle), xp.sin(angle)], axis=-1)
 
 
-def _middle(unit: Any, middle: tuple[float, float]) -> Any:
+def _middle(unit: Points, middle: tuple[float, float]) -> Points:
     return unit.__array_namespace__().asarray(middle, dtype=unit.dtype)
 
 
 def _ring(inner: float, outer: float, middle: tuple[float, float]) -> Patch:
-    def place(unit: Any) -> Placed:
+    def place(unit: Points) -> Placed:
         # Equal areas: r² is uniform between the squares of the radii.
         r = (inner**2 + (outer**2 - inner**2) * unit[:, :1]) ** 0.5
         return Placed(_middle(unit, middle) + r * _direction(2 * math.pi * unit[:, 1]))
@@ -94,7 +93,7 @@ def _ring(inner: float, outer: float, middle: tuple[float, float]) -> Patch:
 
 
 def _circle(radius: float, side: float, middle: tuple[float, float]) -> Patch:
-    def place(unit: Any) -> Placed:
+    def place(unit: Points) -> Placed:
         direction = _direction(2 * math.pi * unit[:, 0])
         return Placed(_middle(unit, middle) + radius * direction, side * direction)
 

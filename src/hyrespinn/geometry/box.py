@@ -7,6 +7,7 @@ from typing import Any
 from ..errors import UserError
 from .domain import Domain
 from .flat import Bounds, box_patch, check_side, plane_patch
+from .patch import Points
 
 
 class Box(Domain):
@@ -31,7 +32,7 @@ class Box(Domain):
             if axis > 0 or not _time
         }
 
-        def level(points: Any) -> Any:
+        def level(points: Points) -> Points:
             xp = points.__array_namespace__()
             middle = xp.asarray([0.5 * (a + b) for a, b in bounds], dtype=points.dtype)
             half = xp.asarray([0.5 * (b - a) for a, b in bounds], dtype=points.dtype)

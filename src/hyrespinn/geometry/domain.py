@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Bool, Float
 
 from ..errors import UserError
 from .flat import Bounds, box_patch, check_side, moment_patch, plane_patch
-from .patch import Patch, Placed, draw, fixed_set, scatter, spread
+from .patch import Patch, Placed, Points, draw, fixed_set, scatter, spread
 from .sampling import PoissonDisk, Sampler, UnitSampler, sampler_named, sobol_points
 
 
@@ -38,7 +39,7 @@ class Domain:
         bounds: Bounds,
         body: Patch,
         faces: Mapping[str, Patch],
-        level: Callable[[Any], Any],
+        level: Callable[[Points], Points],
         text: str,
         start: Patch | None = None,
         made_by: tuple[Callable[..., Domain], tuple[Any, ...]] | None = None,
@@ -102,18 +103,18 @@ class Domain:
 
     # Points, inside compiled code.
 
-    def interior(self, key: Array, count: int, sampler: Sampler, dtype: Any) -> Array:
+    def interior(self, key: Array, count: int, sampler: Sampler, dtype: jnp.dtype) -> Array:
         """``count`` points of the domain."""
         return draw((self.body,), key, count, sampler, dtype).points
 
     def boundary(
-        self, key: Array, count: int, pieces: tuple[str, ...], sampler: Sampler, dtype: Any
+        self, key: Array, count: int, pieces: tuple[str, ...], sampler: Sampler, dtype: jnp.dtype
     ) -> tuple[Array, Array]:
         """``count`` points on these pieces and the outward normals there, both ``(count, d)``."""
         placed = draw(tuple(self.faces[p] for p in pieces), key, count, sampler, dtype)
         return placed.points, placed.normals
 
-    def initial(self, key: Array, count: int, sampler: Sampler, dtype: Any) -> Array:
+    def initial(self, key: Array, count: int, sampler: Sampler, dtype: jnp.dtype) -> Array:
         """``count`` points at the initial time."""
         if self.start is None:
             raise UserError(f"{self!r} has no time; use TimeBox or .over(t=…).")
@@ -171,7 +172,7 @@ class Domain:
         lower, upper = np.asarray(self.bounds).T
         body = self.body
 
-        def place(unit: Any) -> Placed:
+        def place(unit: Points) -> Placed:
             points, _, keep = body.place(unit)
             return Placed((points - lower) / (upper - lower), None, keep)
 
@@ -260,27 +261,31 @@ class Domain:
         sign: str,
         bounds: Bounds,
         body: Patch,
-        combine: Callable[[Any, Any], Any],
+        combine: Callable[[Points, Points], Points],
         flip: bool = False,
     ) -> Domain:
         text = f"({self!r} {sign} {other!r})"
 
-        def level(points: Any) -> Any:
+        def level(points: Points) -> Points:
             return combine(self.level(points), other.level(points))
 
         smallest = min(b - a for a, b in (*self.bounds, *other.bounds))
         largest = max(abs(end) for side in (*self.bounds, *other.bounds) for end in side)
 
-        def is_boundary(level: Callable[[Any], Any], points: Any, normals: Any) -> Any:
+        def is_boundary(
+            level: Callable[[Points], Points], points: Points, normals: Points
+        ) -> Points:
             """Whether a domain lies on the inner side of these points and not on the outer."""
             # A step small next to every side, and large next to the rounding of the coordinates.
             step = max(1e-5 * smallest, 16 * float(np.finfo(points.dtype).eps) * largest)
             return (level(points - step * normals) < 0) & (level(points + step * normals) > 0)
 
-        def mine(points: Any, normals: Any) -> Any:
+        def mine(points: Points, normals: Points) -> Points:
             return is_boundary(level, points, normals)
 
-        def theirs(points: Any, normals: Any) -> Any:  # where faces coincide, this domain's counts
+        def theirs(
+            points: Points, normals: Points
+        ) -> Points:  # where faces coincide, this domain's counts
             return mine(points, normals) & ~is_boundary(self.level, points, normals)
 
         inner = body.where(lambda points, normals: level(points) <= 0)
@@ -321,7 +326,7 @@ class Domain:
             cap = plane_patch((), 0, bounds[end], 2.0 * end - 1)
             faces[f"{name}.{side_name}"] = self.body.times(cap)
 
-        def level(points: Any) -> Any:
+        def level(points: Points) -> Points:
             xp = points.__array_namespace__()
             return xp.maximum(self.level(points[..., :split]), _outside(points[..., split], bounds))
 
@@ -342,7 +347,7 @@ class Domain:
             raise UserError(f"{self!r} has a time already.")
         interval = box_patch((bounds,))
 
-        def level(points: Any) -> Any:
+        def level(points: Points) -> Points:
             xp = points.__array_namespace__()
             return xp.maximum(self.level(points[..., 1:]), _outside(points[..., 0], bounds))
 
@@ -373,5 +378,5 @@ def _one_side(side: Mapping[str, Any], what: str, example: str) -> tuple[str, tu
     return name, check_side(name, bounds)
 
 
-def _outside(x: Any, bounds: tuple[float, float]) -> Any:
+def _outside(x: Points, bounds: tuple[float, float]) -> Points:
     return abs(x - 0.5 * (bounds[0] + bounds[1])) - 0.5 * (bounds[1] - bounds[0])

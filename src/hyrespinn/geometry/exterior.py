@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.spatial import KDTree
 
 from .flat import Bounds
 from .sampling import sobol_points
@@ -49,7 +49,7 @@ def with_exterior(
         return Covered(cover(count, rng), float(count))
     lower, upper = np.asarray(bounds).T
     half, dimension = 0.5 * (upper - lower), len(bounds)
-    inside = KDTree((cover(DENSE * count, rng) - lower) / half - 1)
+    inside = scipy.spatial.KDTree((cover(DENSE * count, rng) - lower) / half - 1)
     sides = 2 + 2 * REACH * np.asarray(outward)
     number = DENSE * count
     while True:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UserError
-from .patch import Patch, Placed
+from .patch import Patch, Placed, Points
 
 Bounds = tuple[tuple[float, float], ...]
 
@@ -30,7 +30,7 @@ def check_side(name: str, side: Any) -> tuple[float, float]:
 def box_patch(bounds: Bounds) -> Patch:
     """The body of a box."""
 
-    def place(unit: Any) -> Placed:
+    def place(unit: Points) -> Placed:
         xp = unit.__array_namespace__()
         lower = xp.asarray([a for a, _ in bounds], dtype=unit.dtype)
         size = xp.asarray([b - a for a, b in bounds], dtype=unit.dtype)
@@ -43,11 +43,11 @@ def plane_patch(others: Bounds, axis: int, at: float, normal: float) -> Patch:
     """The rectangle where coordinate ``axis`` is ``at`` and the others lie between their bounds."""
     flat = box_patch(others)
 
-    def place(unit: Any) -> Placed:
+    def place(unit: Points) -> Placed:
         xp = unit.__array_namespace__()
         free = flat.place(unit).points if others else unit
 
-        def insert(columns: Any, value: float) -> Any:
+        def insert(columns: Points, value: float) -> Points:
             column = xp.full((unit.shape[0], 1), value, dtype=unit.dtype)
             return xp.concatenate([columns[:, :axis], column, columns[:, axis:]], axis=1)
 
@@ -59,7 +59,7 @@ def plane_patch(others: Bounds, axis: int, at: float, normal: float) -> Patch:
 def moment_patch(at: float) -> Patch:
     """A single value of one coordinate, such as the initial time."""
 
-    def place(unit: Any) -> Placed:
+    def place(unit: Points) -> Placed:
         xp = unit.__array_namespace__()
         return Placed(xp.full((unit.shape[0], 1), at, dtype=unit.dtype))
 

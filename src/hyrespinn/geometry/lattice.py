@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.special import roots_jacobi, roots_legendre
 
 from ..errors import UserError
 from .domain import Domain
@@ -31,11 +31,11 @@ class Lattice:
         names = self.domain.coordinates
         if len(self.shape) != len(names) or any(n < 1 for n in self.shape):
             raise UserError(
-                f"train.lattice needs a number of points for each of {', '.join(names)}, at least "
+                f"points.counts needs a number of points for each of {', '.join(names)}, at least "
                 f"one, and is {list(self.shape)}."
             )
         if self.domain.volume < (1 - 1e-9) * math.prod(b - a for a, b in self.domain.bounds):
-            raise UserError(f"train.lattice is for boxes; {self.domain!r} is none.")
+            raise UserError(f"Points on a grid are for boxes; {self.domain!r} is none.")
 
     @property
     def space(self) -> tuple[int, ...]:
@@ -58,7 +58,7 @@ class Lattice:
         elif self.domain.has_time and a == 0:
             unit = radau_points(count)
         else:
-            unit = 0.5 + 0.5 * roots_legendre(count)[0]
+            unit = 0.5 + 0.5 * scipy.special.roots_legendre(count)[0]
         return lower + (upper - lower) * unit
 
 
@@ -68,7 +68,7 @@ def radau_points(count: int) -> Float[np.ndarray, " {count}"]:
     >>> radau_points(2).round(6).tolist()
     [0.333333, 1.0]
     """
-    inner = roots_jacobi(count - 1, 1, 0)[0] if count > 1 else np.zeros(0)
+    inner = scipy.special.roots_jacobi(count - 1, 1, 0)[0] if count > 1 else np.zeros(0)
     return 0.5 + 0.5 * np.append(inner, 1.0)
 
 

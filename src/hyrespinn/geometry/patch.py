@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -16,15 +16,18 @@ from .sampling import PoissonDisk, Sampler, UnitSampler, sobol_points
 
 ESTIMATE = 2**16
 
+Points: TypeAlias = Any
+"""An array of JAX or of numpy; what goes in is what comes out, which no type can say."""
+
 
 class Placed(NamedTuple):
     """Points ``(n, d)``; unit normals where the set is a surface; which points belong to it."""
 
-    points: Any
-    normals: Any = None
-    keep: Any = None
+    points: Points
+    normals: Points = None
+    keep: Points = None
 
-    def at(self, index: Any) -> Placed:
+    def at(self, index: Points) -> Placed:
         """Some of the points, all of which belong."""
         return Placed(self.points[index], None if self.normals is None else self.normals[index])
 
@@ -46,7 +49,7 @@ class Patch:
     the length, area or volume of the image before rejection.
     """
 
-    def __init__(self, dimension: int, full: float, place: Callable[[Any], Placed]):
+    def __init__(self, dimension: int, full: float, place: Callable[[Points], Placed]):
         self.dimension, self.full, self.place = dimension, full, place
 
     @cached_property
@@ -69,10 +72,10 @@ class Patch:
         """Length, area or volume."""
         return self.full * self.share
 
-    def where(self, test: Callable[[Any, Any], Any]) -> Patch:
+    def where(self, test: Callable[[Points, Points], Points]) -> Patch:
         """The part on which ``test(points, normals)`` holds."""
 
-        def place(unit: Any) -> Placed:
+        def place(unit: Points) -> Placed:
             points, normals, keep = self.place(unit)
             passed = test(points, normals)
             return Placed(points, normals, passed if keep is None else keep & passed)
@@ -82,7 +85,7 @@ class Patch:
     def flipped(self) -> Patch:
         """The same surface seen from its other side."""
 
-        def place(unit: Any) -> Placed:
+        def place(unit: Points) -> Placed:
             points, normals, keep = self.place(unit)
             return Placed(points, -normals, keep)
 
@@ -91,7 +94,7 @@ class Patch:
     def times(self, other: Patch) -> Patch:
         """The product: the coordinates of this set, then those of the other."""
 
-        def place(unit: Any) -> Placed:
+        def place(unit: Points) -> Placed:
             xp = unit.__array_namespace__()
             one, two = self.place(unit[:, : self.dimension]), other.place(unit[:, self.dimension :])
             points = xp.concatenate([one.points, two.points], axis=1)
@@ -113,7 +116,7 @@ class Patch:
         whole = self.full + other.full
         split = self.full / whole
 
-        def place(unit: Any) -> Placed:
+        def place(unit: Points) -> Placed:
             xp = unit.__array_namespace__()
             mine, choice = unit[:, 0] < split, unit[:, 0]
             # Each part of the cube is stretched to a whole one.
@@ -126,7 +129,7 @@ class Patch:
 
         return Patch(self.dimension, whole, place)
 
-    def draw(self, key: Array, count: int, sampler: UnitSampler, dtype: Any) -> Placed:
+    def draw(self, key: Array, count: int, sampler: UnitSampler, dtype: jnp.dtype) -> Placed:
         """``count`` points, inside compiled code."""
         candidates = self._candidates(count)
         if self.dimension == 0:
@@ -200,7 +203,7 @@ def shares(count: int, measures: Sequence[float] | np.ndarray) -> list[int]:
 
 
 def draw(
-    patches: tuple[Patch, ...], key: Array, count: int, sampler: Sampler, dtype: Any
+    patches: tuple[Patch, ...], key: Array, count: int, sampler: Sampler, dtype: jnp.dtype
 ) -> Placed:
     """``count`` points of several sets, shared in proportion to their sizes."""
     if isinstance(sampler, PoissonDisk):

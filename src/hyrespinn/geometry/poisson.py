@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.spatial import KDTree
+import scipy
 
 Throw = Callable[[int, np.random.Generator], tuple[np.ndarray, np.ndarray | None]]
 """``throw(n, rng)``: ``n`` uniform points of a set in random order, and normals where it has them."""
@@ -62,7 +62,7 @@ def _darts(
     points, normals = points[kept], None if normals is None else normals[kept]
     for _ in range(ROUNDS):
         more, more_normals = throw(6 * count, rng)
-        free = np.isinf(KDTree(points).query(more, distance_upper_bound=radius)[0])
+        free = np.isinf(scipy.spatial.KDTree(points).query(more, distance_upper_bound=radius)[0])
         if not free.any():
             break
         more, more_normals = more[free], None if more_normals is None else more_normals[free]
@@ -75,7 +75,7 @@ def _darts(
 
 def _first_come(points: np.ndarray, radius: float) -> np.ndarray:
     """Which points stay when each, in order, stays unless an earlier one that stayed is near."""
-    pairs = KDTree(points).query_pairs(radius, output_type="ndarray")
+    pairs = scipy.spatial.KDTree(points).query_pairs(radius, output_type="ndarray")
     earlier, later = pairs.min(axis=1), pairs.max(axis=1)
     undecided = np.ones(len(points), dtype=bool)
     stays = np.zeros(len(points), dtype=bool)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jax import Array
 from jaxtyping import Float
-from scipy.stats import qmc
 
 from ..registry import Registry, register
 
@@ -104,7 +104,7 @@ def sobol_points(
 ) -> Float[np.ndarray, "{count} {dimension}"]:
     """The first ``count`` points of a scrambled Sobol sequence."""
     powers = int(np.ceil(np.log2(max(count, 2))))
-    return qmc.Sobol(dimension, rng=rng).random_base2(powers)[:count]
+    return scipy.stats.qmc.Sobol(dimension, rng=rng).random_base2(powers)[:count]
 
 
 @register("poisson")

@@ -15,7 +15,7 @@ from ..derivatives import MultiIndex
 from ..geometry.lattice import Lattice
 from ..models.model import Chain, Model
 from ..problems.boundary import BoundaryTreatment, Lifted
-from ..problems.conditions import Samples, Sampling, Series
+from ..problems.conditions import Samples, Sampling, SolutionMap
 from ..problems.conditions.condition import values_at
 from ..problems.problem import Problem
 from ..problems.statement import Statement
@@ -101,7 +101,7 @@ class Objective:
         }
         return Context(weights, jnp.asarray(0), window=window, parameters=parameters)
 
-    def solution(self, theta: Array, context: Context | None = None) -> Series:
+    def solution(self, theta: Array, context: Context | None = None) -> SolutionMap:
         """The fields as a function of coordinates, for these parameters."""
         return self.fields.solution(theta, context)
 
@@ -112,7 +112,7 @@ class Objective:
                 return self.fields.begin(term, samples, context)
         return jnp.zeros_like(samples.points[:, 0])
 
-    def lattice_values(self, solution: Series, samples: SampleSet) -> dict[MultiIndex, Array]:
+    def lattice_values(self, solution: SolutionMap, samples: SampleSet) -> dict[MultiIndex, Array]:
         """The derivatives that the equation reads, ``(points, fields)``, on the points' lattice."""
         assert self.lattice is not None
         points = samples[self.terms[0].name].points

@@ -13,13 +13,22 @@ from jax import Array
 
 from ..derivatives import lift
 from ..problems.boundary import Imposed
-from ..problems.conditions import Condition, Counts, Samples, Sampling, Series, Start
+from ..problems.conditions import Condition, Counts, Samples, Sampling, SolutionMap, Start
 from ..problems.conditions.condition import values_at
 from ..problems.conditions.places import Interior, Place
 from ..problems.equation import with_names
 from ..problems.statement import Parameters, Statement
 
-__all__ = ["Counts", "Samples", "Sampling", "Series", "Term", "Weights", "keys_for", "terms_of"]
+__all__ = [
+    "Counts",
+    "Samples",
+    "Sampling",
+    "SolutionMap",
+    "Term",
+    "Weights",
+    "keys_for",
+    "terms_of",
+]
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,7 @@ class Term(ABC):
 
     @abstractmethod
     def residuals(
-        self, solution: Series, samples: Samples, parameters: Parameters | None = None
+        self, solution: SolutionMap, samples: Samples, parameters: Parameters | None = None
     ) -> dict[str, Array]:
         """The residual vectors by name, for other values of the problem's parameters too."""
 
@@ -92,7 +101,7 @@ class EquationTerm(Term):
         self.names, self.time_order = statement.residual_names, statement.time_order
 
     def residuals(
-        self, solution: Series, samples: Samples, parameters: Parameters | None = None
+        self, solution: SolutionMap, samples: Samples, parameters: Parameters | None = None
     ) -> dict[str, Array]:
         statement, points = self.statement, samples.points
         if not self.grid:
@@ -139,7 +148,7 @@ class ConditionTerm(Term):
         return super().start() if start is None else start
 
     def residuals(
-        self, solution: Series, samples: Samples, parameters: Parameters | None = None
+        self, solution: SolutionMap, samples: Samples, parameters: Parameters | None = None
     ) -> dict[str, Array]:
         if self.is_start:
             return {self.name: self.start(parameters).residual(solution, samples, self.grid)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 import jax.numpy as jnp
 from jax import Array
@@ -12,7 +13,7 @@ from jax import Array
 from ..models.model import Model
 from ..models.window import InWindow
 from ..problems.boundary import Ansatz
-from ..problems.conditions import Samples, Series
+from ..problems.conditions import Samples, SolutionMap
 from ..problems.statement import Statement
 from .context import Context, Window
 from .terms import Term
@@ -29,11 +30,11 @@ class Fields:
     ansatz: Ansatz
     assemble: Assemble
 
-    def solution(self, theta: Array, context: Context | None) -> Series:
+    def solution(self, theta: Array, context: Context | None) -> SolutionMap:
         """The fields as a function of coordinates, for these parameters."""
         window = context.window if context else None
         if window is None:
-            return partial(self._ansatz(context), self.assemble(theta))
+            return cast(SolutionMap, partial(self._ansatz(context), self.assemble(theta)))
         return self._inside(theta, window.start, window.length, context)
 
     def _ansatz(self, context: Context | None) -> Ansatz:
@@ -41,10 +42,12 @@ class Fields:
             return self.ansatz
         return self.ansatz.given(self.statement.posed(context.parameters).conditions)
 
-    def _inside(self, theta: Array, start: Array, length: Array, context: Context | None) -> Series:
+    def _inside(
+        self, theta: Array, start: Array, length: Array, context: Context | None
+    ) -> SolutionMap:
         time = self.statement.domain.bounds[0]
         network = InWindow(self.assemble(theta), start, length, time)
-        return partial(self._ansatz(context), network)
+        return cast(SolutionMap, partial(self._ansatz(context), network))
 
     def into_window(self, points: Array, window: Window | None) -> Array:
         """Points of the domain with their time moved into the window."""

@@ -80,8 +80,13 @@ def step(
 class Adam(Optimiser[AdamState]):
     """Adam on new points at every step (the paper's optimiser).
 
-    ``batch`` is the number of points inside the domain. The rate rises to ``rate`` over ``warmup``
-    steps and is then multiplied by ``decay`` every ``decay_steps`` of them.
+    Args:
+        steps: The number of steps at most.
+        batch: The number of points inside the domain, new ones at every step.
+        rate: The learning rate after the warm-up.
+        warmup: Over so many steps the rate rises from 0.
+        decay: By which factor the rate then falls every ``decay_steps`` steps, smoothly.
+        decay_steps: See ``decay``.
 
     >>> Adam(steps=100, rate=1e-2).decay
     0.9

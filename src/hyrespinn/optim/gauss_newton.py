@@ -221,8 +221,13 @@ def minimise(
 class GaussNewton(RoundOptimiser[GaussNewtonState]):
     """Gauss–Newton by QR, for models that are linear, or nearly so, in their parameters.
 
-    ``damping`` and ``progress`` are those of :class:`Rule`. Where a step no longer lowers the loss,
-    the next round of points begins; after ``most_rounds`` of them it has converged.
+    Where a step no longer lowers the loss, the next round of points begins.
+
+    Args:
+        damping: The first damping, relative to columns of length one.
+        progress: The search ends where the linear model promises to take off less than this share
+            of the loss.
+        most_rounds: After so many rounds of points it has converged.
     """
 
     steps: int = 30

@@ -127,7 +127,11 @@ def _squared(vector: Array) -> Array:
 class GaussNewtonCG(Optimiser[GaussNewtonCgState]):
     """Gauss–Newton with preconditioned conjugate gradients, on points that stay the same.
 
-    ``tolerance``, ``iterations`` and ``target`` are those of :class:`Rule`.
+    Args:
+        tolerance: Conjugate gradients end where the normal residual is so much smaller than at
+            first.
+        iterations: The most of them in a step.
+        target: The search ends at this loss, relative to that of a model that is zero everywhere.
     """
 
     steps: int = 12

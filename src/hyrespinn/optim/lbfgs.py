@@ -181,7 +181,11 @@ def minimise(
 
 @dataclass(frozen=True)
 class LBFGS(RoundOptimiser[LbfgsState]):
-    """L-BFGS with the last ``memory`` pairs, for networks too large for a matrix."""
+    """L-BFGS, for networks too large for a matrix.
+
+    Args:
+        memory: The number of past steps from which it knows the curvature.
+    """
 
     memory: int = 20
 

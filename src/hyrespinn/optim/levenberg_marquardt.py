@@ -403,10 +403,16 @@ def minimise(
 class LevenbergMarquardt(RoundOptimiser[LmState]):
     """Levenberg–Marquardt with the exact Jacobian, or a sketch of it for large networks.
 
-    ``damping`` and ``scaling`` are those of :class:`Rule`. A network of more than ``sketch_above``
-    parameters takes its curvature from ``sketch`` rows, new ones at every step; gradient, accepted
-    loss and predicted decrease are those of all points. A step is worth some fifty of SSBroyden's,
-    in time and in progress.
+    A step is worth some fifty of SSBroyden's, in time and in progress.
+
+    Args:
+        damping: The first damping, relative to the mean of the diagonal of ``JᵀJ``.
+        scaling: ``identity`` damps all parameters alike, ``marquardt`` each by the root of its own
+            diagonal entry.
+        sketch: A network of more than ``sketch_above`` parameters takes its curvature from so many
+            random combinations of the rows, new ones at every step; gradient, accepted loss and
+            predicted decrease are those of all points.
+        sketch_above: See ``sketch``.
     """
 
     steps: int = 100

@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 import numpy as np
 from jax import Array
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from ..errors import UserError
 
@@ -65,8 +65,8 @@ class System(Protocol):
     def precondition(self, theta: Array) -> Preconditioner:
         """What makes the columns of the Jacobian nearly orthonormal, where the model offers it."""
 
-    def linear_parameters(self, theta: Array) -> Bool[np.ndarray, " n"]:
-        """Which parameters the rows are nearly linear in, as the model says; all by default."""
+    def linear_parameters(self, theta: Array) -> np.ndarray:  # type: ignore[explicit-any]
+        """A mark for each parameter that the rows are nearly linear in; all unless the model says."""
 
     def shapes(self, theta: Array) -> Sequence[tuple[int, ...]]:
         """The shapes of the arrays that the vector of parameters is made of, in its order."""
@@ -102,8 +102,11 @@ State = TypeVar("State", bound=OptimiserState, covariant=True)
 class Optimiser(ABC, Generic[State]):
     """A sequence of steps on a :class:`System`; a new one is one class.
 
-    ``steps`` is the number of steps at most. All methods are pure functions that are traced and
-    compiled once. Subclasses are frozen dataclasses, whose fields are their settings.
+    All methods are pure functions that are traced and compiled once. Subclasses are frozen
+    dataclasses, whose fields are their settings.
+
+    Args:
+        steps: The number of steps at most.
     """
 
     steps: int = 1000
@@ -172,7 +175,9 @@ class Optimiser(ABC, Generic[State]):
 class RoundOptimiser(Optimiser[State]):
     """An optimiser whose points stay for a round.
 
-    Rounds have ``round_steps``, or the share ``round_growth`` of the steps before, if that is more.
+    Args:
+        round_steps: The steps of a round of points.
+        round_growth: Rounds have this share of all steps before, if that is more.
     """
 
     round_steps: int = 200

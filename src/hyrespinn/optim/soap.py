@@ -252,8 +252,9 @@ def _one_by_one(
 class Soap(Adam):
     """SOAP on new points at every step, with Adam's schedule of the rate.
 
-    The bases are refreshed ``every`` so many steps; a side of a matrix longer than ``largest`` is
-    left as it is.
+    Args:
+        every: After how many steps the bases are refreshed.
+        largest: A side of a matrix longer than this is left as it is.
     """
 
     every: int = 10

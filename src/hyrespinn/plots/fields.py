@@ -5,12 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import ScalarFormatter
+
+if TYPE_CHECKING:  # matplotlib takes a while to import
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FIELD_MAP, ERROR_MAP = "RdBu_r", "magma"
 
@@ -35,6 +36,8 @@ def plot_fields(
     rows = len(fields)
     if columns == 1:  # one picture a field: side by side
         rows, columns = 1, rows
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(4.2 * columns + 0.6, 3.2 * rows + 0.4), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False).reshape(len(fields), -1)
     for row, field in zip(grid, fields, strict=True):
@@ -102,6 +105,8 @@ def _maps(
         )  # fmt: skip
         if "t" not in shown and 1 / 3 < np.ptp(axes[shown[0]]) / np.ptp(axes[shown[1]]) < 3:
             ax.set_aspect("equal")
+        from matplotlib.ticker import ScalarFormatter
+
         formatter = ScalarFormatter()
         formatter.set_powerlimits((-2, 3))
         figure.colorbar(mesh, ax=ax, format=formatter)

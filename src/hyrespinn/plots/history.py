@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+if TYPE_CHECKING:  # matplotlib takes a while to import
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 GATE_LABELS = {"alpha": "RBF share", "beta": "block strength"}
 MOST_WINDOWS = 50
@@ -19,32 +21,41 @@ def plot_history(
     rows: Sequence[Mapping[str, Any]], title: str = "", path: str | Path | None = None
 ) -> Figure:
     """A panel for losses, error, gates and weights, each where there is something to show."""
-    names = list(rows[0])
-    groups = {
-        "loss": [n for n in names if n.startswith("loss_") and _positive(rows, n)],
-        "relative error": [n for n in names if n.startswith("rel_l2_")],
-        "gate": [n for n in names if n.startswith(("phi_", "alpha_"))],
-        "weight": [n for n in names if _is_weight(n) and _positive(rows, n)],
-    }
-    shown = {label: columns for label, columns in groups.items() if columns}
+    shown = {label: columns for label, columns in _groups(rows).items() if columns}
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(4.4 * len(shown) + 0.4, 3.4), layout="constrained")
     axes = figure.subplots(1, len(shown), squeeze=False)[0]
     for ax, (label, columns) in zip(axes, shown.items(), strict=True):
-        for column in columns:
-            ax.plot([r["step"] for r in rows], [r[column] for r in rows], label=_label(column))
-        if label != "gate":
-            ax.set_yscale("log")
-        else:
-            ax.set_ylim(min(0, ax.get_ylim()[0]), max(1, ax.get_ylim()[1]))
-        _mark_stages(ax, rows)
-        ax.set_xlabel("step")
-        ax.set_ylabel(label)
-        ax.legend(fontsize=8)
+        _draw(ax, rows, label, columns)
     if title:
         figure.suptitle(title)
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure
+
+
+def _groups(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    names = list(rows[0])
+    return {
+        "loss": [n for n in names if n.startswith("loss_") and _positive(rows, n)],
+        "relative error": [n for n in names if n.startswith("rel_l2_")],
+        "gate": [n for n in names if n.startswith(("phi_", "alpha_"))],
+        "weight": [n for n in names if _is_weight(n) and _positive(rows, n)],
+    }
+
+
+def _draw(ax: Axes, rows: Sequence[Mapping[str, Any]], label: str, columns: Sequence[str]) -> None:
+    for column in columns:
+        ax.plot([r["step"] for r in rows], [r[column] for r in rows], label=_label(column))
+    if label != "gate":
+        ax.set_yscale("log")
+    else:
+        ax.set_ylim(min(0, ax.get_ylim()[0]), max(1, ax.get_ylim()[1]))
+    _mark_stages(ax, rows)
+    ax.set_xlabel("step")
+    ax.set_ylabel(label)
+    ax.legend(fontsize=8)
 
 
 def _is_weight(column: str) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
+from jax import Array
 
 from ..geometry import TimeBox
-from .conditions import Initial, Periodic
+from .conditions import Condition, Initial, Periodic
+from .fields import Field, Point
 from .problem import Problem, register
 
 
@@ -21,11 +21,11 @@ class Advection(Problem):
     description = "a sine carried around the circle, fast"
     test_grid = (201, 512)
 
-    def residual(self, u: Any, p: Any) -> Any:
+    def residual(self, u: Field, p: Point) -> Array:
         return u.t + self.speed * u.x
 
-    def conditions(self) -> list[Any]:
+    def conditions(self) -> list[Condition]:
         return [Initial(lambda p: jnp.sin(p.x)), Periodic("x")]
 
-    def exact(self, p: Any) -> Any:
+    def exact(self, p: Point) -> Array:
         return jnp.sin(p.x - self.speed * p.t)

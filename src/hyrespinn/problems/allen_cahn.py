@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import jax.numpy as jnp
+from jax import Array
 
 from ..geometry import TimeBox
-from .conditions import Dirichlet, Initial, Periodic
+from .conditions import Condition, Dirichlet, Initial, Periodic
+from .fields import Field, Point
 from .problem import Problem, register
 
 
@@ -27,17 +29,17 @@ class AllenCahnDirichlet(Problem):
     description = "sharp fronts between smooth plateaus, zero at both ends"
     test_grid = (201, 513)
 
-    def residual(self, u: Any, p: Any) -> Any:
+    def residual(self, u: Field, p: Point) -> Array:
         return u.t - self.epsilon * u.xx + self.reaction * u**3 - self.reaction * u
 
-    def start(self, p: Any) -> Any:
+    def start(self, p: Point) -> Array:
         if self.initial == "sine":
             return -jnp.sin(jnp.pi * p.x)
         right = 2 * jnp.exp(-8 * (p.x - 0.5) ** 2)
         left = jnp.exp(-5 * (p.x + 0.5) ** 2)
         return -2 * jnp.sin(2 * jnp.pi * p.x) * (right - left)
 
-    def conditions(self) -> list[Any]:
+    def conditions(self) -> list[Condition]:
         return [Initial(self.start), Dirichlet(0.0)]
 
 
@@ -56,8 +58,8 @@ class AllenCahnPeriodic(Problem):
     description = "sharp fronts, periodic, with a kink in the initial data"
     test_grid = (201, 512)
 
-    def residual(self, u: Any, p: Any) -> Any:
+    def residual(self, u: Field, p: Point) -> Array:
         return u.t - self.epsilon * u.xx + self.reaction * u**3 - self.reaction * u
 
-    def conditions(self) -> list[Any]:
+    def conditions(self) -> list[Condition]:
         return [Initial(lambda p: p.x**2 * jnp.cos(jnp.pi * p.x)), Periodic("x")]

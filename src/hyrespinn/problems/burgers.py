@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
+from jax import Array
 
 from ..geometry import TimeBox
-from .conditions import Dirichlet, Initial
+from .conditions import Condition, Dirichlet, Initial
+from .fields import Field, Point
 from .problem import Problem, register
 
 
@@ -21,8 +21,8 @@ class Burgers(Problem):
     description = "a sine that steepens into a standing shock"
     test_grid = (201, 513)
 
-    def residual(self, u: Any, p: Any) -> Any:
+    def residual(self, u: Field, p: Point) -> Array:
         return u.t + u * u.x - self.nu * u.xx
 
-    def conditions(self) -> list[Any]:
+    def conditions(self) -> list[Condition]:
         return [Initial(lambda p: -jnp.sin(jnp.pi * p.x)), Dirichlet(0.0)]

@@ -6,12 +6,14 @@ from functools import cached_property
 from typing import Any
 
 import jax.numpy as jnp
+from jax import Array
 
 from ..errors import UserError
 from ..geometry import Annulus, Domain
-from .conditions import Boundary, Dirichlet, MeanValue
+from .conditions import Boundary, Condition, Dirichlet, MeanValue
+from .fields import Field, Point
 from .permeability import Permeability, flux, minus_divergence
-from .problem import Problem, exact_fields, register
+from .problem import Problem, Quantities, exact_fields, register
 
 
 class Darcy(Problem):
@@ -36,16 +38,16 @@ class Darcy(Problem):
     def permeability(self) -> Permeability:
         return Permeability(self.mu, self.domain)
 
-    def residual(self, u: Any, p: Any) -> Any:
+    def residual(self, u: Field, p: Point) -> Array:
         (known,) = exact_fields(self, p, order=2)
         return minus_divergence(self.permeability, u, p) - minus_divergence(
             self.permeability, known, p
         )
 
-    def derived(self, u: Any, p: Any) -> dict[str, Any]:
+    def derived(self, u: Field, p: Point) -> Quantities:
         return {"flux": flux(self.permeability, u, p)}
 
-    def outflow(self, u: Any, p: Any) -> Any:
+    def outflow(self, u: Field, p: Point) -> Array:
         """The flux through the boundary, less that of the exact solution."""
         (known,) = exact_fields(self, p, order=1)
         pairs = zip(flux(self.permeability, u, p), flux(self.permeability, known, p), strict=True)
@@ -54,7 +56,7 @@ class Darcy(Problem):
             for c, (q, q_known) in zip(self.domain.space, pairs, strict=True)
         )
 
-    def flux_conditions(self) -> list[Any]:
+    def flux_conditions(self) -> list[Condition]:
         """The flux on the whole boundary, and the mean of u, which it leaves free: zero by symmetry."""
         return [Boundary(self.outflow, name="flux"), MeanValue(0.0)]
 
@@ -68,7 +70,7 @@ class Darcy2D(Darcy):
     def domain(self) -> Domain:  # type: ignore[override]
         return self.ring
 
-    def exact(self, p: Any) -> Any:
+    def exact(self, p: Point) -> Array:
         return jnp.sin(jnp.pi * p.x) * jnp.cos(3 * jnp.pi * p.y)
 
 
@@ -81,7 +83,7 @@ class Darcy3D(Darcy):
     def domain(self) -> Domain:  # type: ignore[override]
         return self.ring.extrude(z=(0, 1))
 
-    def exact(self, p: Any) -> Any:
+    def exact(self, p: Point) -> Array:
         return jnp.sin(jnp.pi * p.x) * jnp.sin(3 * jnp.pi * p.y) * jnp.sin(jnp.pi * p.z)
 
 
@@ -91,7 +93,7 @@ class Darcy2DDirichlet(Darcy2D):
 
     description = "flow in a ring, pressure given on the boundary"
 
-    def conditions(self) -> list[Any]:
+    def conditions(self) -> list[Condition]:
         return [Dirichlet(self.exact)]
 
 
@@ -101,7 +103,7 @@ class Darcy2DNeumann(Darcy2D):
 
     description = "flow in a ring, flux given on the boundary"
 
-    def conditions(self) -> list[Any]:
+    def conditions(self) -> list[Condition]:
         return self.flux_conditions()
 
 
@@ -111,7 +113,7 @@ class Darcy3DDirichlet(Darcy3D):
 
     description = "flow in a thick ring, pressure given on the boundary"
 
-    def conditions(self) -> list[Any]:
+    def conditions(self) -> list[Condition]:
         return [Dirichlet(self.exact)]
 
 
@@ -121,5 +123,5 @@ class Darcy3DNeumann(Darcy3D):
 
     description = "flow in a thick ring, flux given on the boundary"
 
-    def conditions(self) -> list[Any]:
+    def conditions(self) -> list[Condition]:
         return self.flux_conditions()

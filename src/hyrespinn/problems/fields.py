@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from types import EllipsisType
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from ..derivatives import MultiIndex, Taylor, parse
 from ..errors import UserError
+
+Operand: TypeAlias = "Array | np.ndarray | float | Field"
+Names: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
+Index: TypeAlias = int | slice | EllipsisType | Array | None
 
 
 @jax.tree_util.register_pytree_node_class
@@ -35,22 +40,22 @@ class Field:
         self._space = space
 
     @property
-    def value(self) -> Any:
+    def value(self) -> Array:
         return self._lookup((0,) * len(self._coordinates))
 
-    def part(self, index: MultiIndex) -> Any:
+    def part(self, index: MultiIndex) -> Array:
         """The derivative of so many orders along each coordinate."""
         return self._lookup(index)
 
-    def tree_flatten(self) -> tuple[tuple[Any], tuple[Any, ...]]:
+    def tree_flatten(self) -> tuple[tuple[Array], Names]:
         """A field is its value to JAX, so that compiled functions such as jnp.sin take it."""
         return (self.value,), (self._coordinates, self._space)
 
     @classmethod
-    def tree_unflatten(cls, names: tuple[Any, ...], children: Sequence[Any]) -> Field:
+    def tree_unflatten(cls, names: Names, children: Sequence[Array]) -> Field:
         coordinates, space = names
 
-        def lookup(index: MultiIndex) -> Any:
+        def lookup(index: MultiIndex) -> Array:
             if any(index):
                 raise UserError("Inside a compiled function a field has no derivatives any more.")
             return children[0]
@@ -68,11 +73,11 @@ class Field:
         """The derivative of that name, such as ``u.derivative("xx")``."""
         return self._lookup(parse(name, self._coordinates))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Array:
         if name.startswith("_"):
             raise AttributeError(name)
         if hasattr(jnp.ndarray, name) and not set(name) <= set(self._coordinates):
-            return getattr(self.value, name)
+            return getattr(self.value, name)  # such as u.shape
         return self.derivative(name)
 
     def __jax_array__(self) -> Array:
@@ -90,27 +95,73 @@ class Field:
     def __abs__(self) -> Array:
         return jnp.abs(self.value)
 
-    def __getitem__(self, key: Any) -> Array:
+    def __getitem__(self, key: Index) -> Array:
         return self.value[key]
 
+    def __add__(self, other: Operand) -> Array:
+        return self.value + _value(other)
 
-def _value(item: Any) -> Any:
-    return item.value if isinstance(item, Field) else item
+    def __radd__(self, other: Operand) -> Array:
+        return _value(other) + self.value
+
+    def __sub__(self, other: Operand) -> Array:
+        return self.value - _value(other)
+
+    def __rsub__(self, other: Operand) -> Array:
+        return _value(other) - self.value
+
+    def __mul__(self, other: Operand) -> Array:
+        return self.value * _value(other)
+
+    def __rmul__(self, other: Operand) -> Array:
+        return _value(other) * self.value
+
+    def __truediv__(self, other: Operand) -> Array:
+        return self.value / _value(other)
+
+    def __rtruediv__(self, other: Operand) -> Array:
+        return _value(other) / self.value
+
+    def __pow__(self, other: Operand) -> Array:
+        return self.value ** _value(other)
+
+    def __rpow__(self, other: Operand) -> Array:
+        return _value(other) ** self.value
+
+    def __mod__(self, other: Operand) -> Array:
+        return self.value % _value(other)
+
+    def __rmod__(self, other: Operand) -> Array:
+        return _value(other) % self.value
+
+    def __floordiv__(self, other: Operand) -> Array:
+        return self.value // _value(other)
+
+    def __rfloordiv__(self, other: Operand) -> Array:
+        return _value(other) // self.value
+
+    def __lt__(self, other: Operand) -> Array:  # type: ignore[misc]
+        return self.value < _value(other)
+
+    def __le__(self, other: Operand) -> Array:  # type: ignore[misc]
+        return self.value <= _value(other)
+
+    def __gt__(self, other: Operand) -> Array:  # type: ignore[misc]
+        return self.value > _value(other)
+
+    def __ge__(self, other: Operand) -> Array:  # type: ignore[misc]
+        return self.value >= _value(other)
+
+    def __eq__(self, other: Operand) -> Array:  # type: ignore[override]
+        return self.value == _value(other)
+
+    def __ne__(self, other: Operand) -> Array:  # type: ignore[override]
+        return self.value != _value(other)
 
 
-def _binary(op: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    return (
-        lambda self, other: op(self.value, _value(other)),
-        lambda self, other: op(_value(other), self.value),
-    )
-
-
-for _name in ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv"):
-    _forward, _backward = _binary(getattr(operator, _name))
-    setattr(Field, f"__{_name}__", _forward)
-    setattr(Field, f"__r{_name}__", _backward)
-for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
-    setattr(Field, f"__{_name}__", _binary(getattr(operator, _name))[0])
+def _value(item: Operand) -> Array:
+    """A field's values; anything else as it is, so that ``u**3`` stays a power of a whole number."""
+    return item.value if isinstance(item, Field) else item  # type: ignore[return-value]
 
 
 class Point:
@@ -142,7 +193,7 @@ class Point:
 
 
 def fields_of(
-    series: Taylor | Mapping[MultiIndex, Any],
+    series: Taylor | Mapping[MultiIndex, Array],
     names: Sequence[str],
     coordinates: tuple[str, ...],
     space: tuple[str, ...],

@@ -6,11 +6,13 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from ..errors import UserError
 from ..geometry import Box
-from .conditions import Boundary, Interface, MeanValue
-from .problem import Problem, register
+from .conditions import Boundary, Condition, Interface, MeanValue
+from .fields import Field, Point
+from .problem import Problem, Quantities, register
 
 
 @register("darcy-five-strip")
@@ -40,35 +42,35 @@ class DarcyFiveStrip(Problem):
             )
         object.__setattr__(self, "mu", mu)
 
-    def strip(self, y: Any) -> Any:
+    def strip(self, y: Array) -> Array:
         """μ at height y; on an interface, that of the strip above."""
         count = len(self.mu)
         index = jnp.clip(jnp.floor(y * count).astype(int), 0, count - 1)
         return jnp.asarray(self.mu, y.dtype)[index]
 
-    def residual(self, u: Any, p: Any) -> Any:
+    def residual(self, u: Field, p: Point) -> Array:
         return -self.strip(p.y) * u.laplacian
 
-    def derived(self, u: Any, p: Any) -> dict[str, Any]:
+    def derived(self, u: Field, p: Point) -> Quantities:
         mu = self.strip(p.y)
         return {"flux": (-mu * u.x, -mu * u.y)}
 
-    def outflow(self, u: Any, p: Any) -> Any:
+    def outflow(self, u: Field, p: Point) -> Array:
         """The flux through the boundary less that of u = 1 − x, which is (μ, 0)."""
         mu = self.strip(p.y)
         return p.nx * (-mu * u.x - mu) + p.ny * (-mu * u.y)
 
-    def jump(self, u: Any, p: Any) -> Any:
+    def jump(self, u: Field, p: Point) -> Array:
         """What the normal flux jumps by, u and its slope being continuous."""
         half = 0.5 / len(self.mu)
         return -(self.strip(p.y + half) - self.strip(p.y - half)) * u.y
 
-    def conditions(self) -> list[Any]:
+    def conditions(self) -> list[Condition]:
         heights = tuple(float(h) for h in np.arange(1, len(self.mu)) / len(self.mu))
-        conditions: list[Any] = [Boundary(self.outflow, name="flux"), MeanValue(0.5)]
+        conditions: list[Condition] = [Boundary(self.outflow, name="flux"), MeanValue(0.5)]
         if heights:
             conditions.append(Interface(self.jump, axis="y", at=heights))
         return conditions
 
-    def exact(self, p: Any) -> Any:
+    def exact(self, p: Point) -> Array:
         return 1 - p.x

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import jax.numpy as jnp
+from jax import Array
 
 from ..geometry import TimeBox
-from .conditions import Initial, Periodic
+from .conditions import Condition, Initial, Periodic
+from .fields import Field, Point
 from .problem import Problem, register
 
 
@@ -30,20 +32,20 @@ class GreyScott(Problem):
     description = "two reacting fields, rings that spread and split"
     test_grid = (101, 200, 200)
 
-    def residual(self, u: Any, v: Any, p: Any) -> Any:
+    def residual(self, u: Field, v: Field, p: Point) -> dict[str, Array]:
         exchange = self.reaction * u * v**2
         return {
             "u": u.t - self.epsilon_u * u.laplacian - self.feed * (1 - u) + exchange,
             "v": v.t - self.epsilon_v * v.laplacian + self.kill * v - exchange,
         }
 
-    def start_u(self, p: Any) -> Any:
+    def start_u(self, p: Point) -> Array:
         return 1 - jnp.exp(-10 * ((p.x + 0.05) ** 2 + (p.y + 0.02) ** 2))
 
-    def start_v(self, p: Any) -> Any:
+    def start_v(self, p: Point) -> Array:
         bump = jnp.exp(-10 * ((p.x - 0.05) ** 2 + (p.y - 0.02) ** 2))
         return 1 - bump if self.initial == "printed" else bump
 
-    def conditions(self) -> list[Any]:
+    def conditions(self) -> list[Condition]:
         starts = [Initial(self.start_u, field="u"), Initial(self.start_v, field="v")]
         return [*starts, Periodic("x"), Periodic("y")]

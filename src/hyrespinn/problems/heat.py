@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
+from jax import Array
 
 from ..geometry import TimeBox
-from .conditions import Dirichlet, Initial
+from .conditions import Condition, Dirichlet, Initial
+from .fields import Field, Point
 from .problem import Problem, register
 
 
@@ -21,11 +21,11 @@ class Heat1D(Problem):
     description = "a sine that decays"
     test_grid = (201, 201)
 
-    def residual(self, u: Any, p: Any) -> Any:
+    def residual(self, u: Field, p: Point) -> Array:
         return u.t - self.nu * u.xx
 
-    def conditions(self) -> list[Any]:
+    def conditions(self) -> list[Condition]:
         return [Initial(lambda p: jnp.sin(jnp.pi * p.x)), Dirichlet(0.0)]
 
-    def exact(self, p: Any) -> Any:
+    def exact(self, p: Point) -> Array:
         return jnp.exp(-(jnp.pi**2) * self.nu * p.t) * jnp.sin(jnp.pi * p.x)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
+from jax import Array
 
 from ..geometry import Box
-from .conditions import Dirichlet
+from .conditions import Condition, Dirichlet
+from .fields import Field, Point
 from .problem import Problem, register
 
 
@@ -23,13 +23,13 @@ class Helmholtz2D(Problem):
     description = "a wave pattern, four times finer in y than in x"
     test_grid = (201, 201)
 
-    def residual(self, u: Any, p: Any) -> Any:
+    def residual(self, u: Field, p: Point) -> Array:
         factor = self.k**2 - (self.a**2 + self.b**2) * jnp.pi**2
         source = factor * jnp.sin(self.a * jnp.pi * p.x) * jnp.sin(self.b * jnp.pi * p.y)
         return u.laplacian + self.k**2 * u - source
 
-    def conditions(self) -> list[Any]:
+    def conditions(self) -> list[Condition]:
         return [Dirichlet(0.0)]
 
-    def exact(self, p: Any) -> Any:
+    def exact(self, p: Point) -> Array:
         return jnp.sin(self.a * jnp.pi * p.x) * jnp.sin(self.b * jnp.pi * p.y)

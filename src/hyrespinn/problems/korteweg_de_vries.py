@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
+from jax import Array
 
 from ..geometry import TimeBox
-from .conditions import Initial, Periodic
+from .conditions import Condition, Initial, Periodic
+from .fields import Field, Point
 from .problem import Problem, register
 
 
@@ -22,8 +22,8 @@ class KortewegDeVries(Problem):
     description = "a cosine that breaks into solitons, third order"
     test_grid = (201, 512)
 
-    def residual(self, u: Any, p: Any) -> Any:
+    def residual(self, u: Field, p: Point) -> Array:
         return u.t + self.eta * u * u.x + self.delta**2 * u.xxx
 
-    def conditions(self) -> list[Any]:
+    def conditions(self) -> list[Condition]:
         return [Initial(lambda p: jnp.cos(jnp.pi * p.x)), Periodic("x")]

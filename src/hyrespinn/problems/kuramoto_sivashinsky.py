@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
+from jax import Array
 
 from ..geometry import TimeBox
-from .conditions import Initial, Periodic
+from .conditions import Condition, Initial, Periodic
+from .fields import Field, Point
 from .problem import Problem, register
 
 
@@ -26,8 +26,8 @@ class KuramotoSivashinsky(Problem):
     description = "spatio-temporal chaos, fourth order"
     test_grid = (251, 512)
 
-    def residual(self, u: Any, p: Any) -> Any:
+    def residual(self, u: Field, p: Point) -> Array:
         return u.t + self.alpha * u * u.x + self.beta * u.xx + self.gamma * u.xxxx
 
-    def conditions(self) -> list[Any]:
+    def conditions(self) -> list[Condition]:
         return [Initial(lambda p: jnp.cos(p.x) * (1 + jnp.sin(p.x))), Periodic("x")]

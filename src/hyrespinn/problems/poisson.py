@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
+from jax import Array
 
 from ..geometry import Box
-from .conditions import Dirichlet
+from .conditions import Condition, Dirichlet
+from .fields import Field, Point
 from .problem import Problem, register
 
 
@@ -20,12 +20,12 @@ class Poisson2D(Problem):
     description = "a smooth bump on the unit square"
     test_grid = (201, 201)
 
-    def residual(self, u: Any, p: Any) -> Any:
+    def residual(self, u: Field, p: Point) -> Array:
         source = 2 * jnp.pi**2 * jnp.sin(jnp.pi * p.x) * jnp.sin(jnp.pi * p.y)
         return -u.laplacian - source
 
-    def conditions(self) -> list[Any]:
+    def conditions(self) -> list[Condition]:
         return [Dirichlet(0.0)]
 
-    def exact(self, p: Any) -> Any:
+    def exact(self, p: Point) -> Array:
         return jnp.sin(jnp.pi * p.x) * jnp.sin(jnp.pi * p.y)

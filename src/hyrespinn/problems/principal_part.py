@@ -18,7 +18,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from ..derivatives import MultiIndex, Operator, closure
+from ..derivatives import MultiIndex, Operator, Taylor, closure
 from .dependence import Origin, algebraic_inputs, origins
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ LONG = 200
 """The most operations of a program that is not compiled as a whole."""
 
 Parameters = Mapping[str, Any]
-Residuals = Callable[[Mapping[MultiIndex, Any], Array], dict[str, Array]]
+Residuals = Callable[[Taylor | Mapping[MultiIndex, Any], Array], dict[str, Array]]
 """Derivatives of the fields, the fields on a last axis, and the points, to residuals by name."""
 Family = Callable[[Parameters], Residuals]
 """The same for any values of the parameters."""
@@ -194,7 +194,7 @@ def _find(
     points: Array,
     parameters: Mapping[str, Array],
 ) -> PrincipalPart | None:
-    highest = [i for i in requested if not any(_below(i, j) for j in requested)]
+    highest = _highest(requested)
     function = family(parameters)
     ones = jnp.ones(points.shape[0], points.dtype)
     example = {index: Columns((ones,) * fields) for index in requested}
@@ -209,12 +209,43 @@ def _find(
     found = origins(slopes, points, parameters, example)
     given = frozenset(range(1, 1 + len(parameters)))
     linear = _linear_indices(function, highest, requested, fields, points, found, given | {0})
-    settled = {slope for slope, origin in found.items() if not origin.inputs}
     uniform = {slope for slope, o in found.items() if o.inputs and o.inputs <= given}
-    constants = {}
-    if settled:
-        values = _run(lambda p: _slopes_anywhere(function, requested, fields, p, settled), points)
-        constants = {slope: float(values[slope][0]) for slope in settled}
+    settled = {slope for slope, origin in found.items() if not origin.inputs}
+    constants = _constants(function, requested, fields, points, settled)
+    places, operators = _operators(found, linear, constants)
+    used = tuple(index for index in linear if any(index in terms for terms in operators))
+    if len(operators) >= len(used):
+        return None
+    dimension = points.shape[1]
+    carried = closure([i for i in closure(requested, dimension) if i not in used], dimension)
+    return PrincipalPart(
+        used, carried, tuple(places), tuple(operators), frozenset(uniform), requested, fields
+    )
+
+
+def _highest(requested: Sequence[MultiIndex]) -> list[MultiIndex]:
+    """The derivatives that no other one is a derivative of."""
+    return [i for i in requested if not any(_below(i, j) for j in requested)]
+
+
+def _constants(
+    function: Residuals,
+    requested: Sequence[MultiIndex],
+    fields: int,
+    points: Array,
+    settled: Collection[Slope],
+) -> dict[Slope, float]:
+    """The values of slopes that depend on nothing."""
+    if not settled:
+        return {}
+    values = _run(lambda p: _slopes_anywhere(function, requested, fields, p, settled), points)
+    return {slope: float(values[slope][0]) for slope in settled}
+
+
+def _operators(
+    found: Mapping[Slope, Origin], linear: Sequence[MultiIndex], constants: Mapping[Slope, float]
+) -> tuple[list[Place], list[Terms]]:
+    """The linear operators of the residuals, and where each of them stands, with which factor."""
     places: list[Place] = []
     operators: list[Terms] = []
     first: dict[Origin, Slope] = {}  # equal coefficients are known by the first of them
@@ -231,14 +262,7 @@ def _find(
             if terms not in operators:
                 operators.append(terms)
             places.append(Place(residual, column, operators.index(terms), factor))
-    used = tuple(index for index in linear if any(index in terms for terms in operators))
-    if len(operators) >= len(used):
-        return None
-    dimension = points.shape[1]
-    carried = closure([i for i in closure(requested, dimension) if i not in used], dimension)
-    return PrincipalPart(
-        used, carried, tuple(places), tuple(operators), frozenset(uniform), requested, fields
-    )
+    return places, operators
 
 
 def _linear_indices(

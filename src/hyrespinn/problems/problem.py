@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar, Self, dataclass_transform
+from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias, dataclass_transform
 
 import jax.numpy as jnp
 from jax import Array
@@ -19,6 +19,11 @@ from ..registry import Registry
 from ..registry import register as register
 from .conditions import Condition
 from .fields import Field, Point, fields_of
+
+Equations: TypeAlias = "Array | tuple[Array, ...] | list[Array] | dict[str, Array]"
+"""What a residual returns: what is to vanish, one array or several."""
+Quantities: TypeAlias = "dict[str, Array | tuple[Array, ...]]"
+"""What ``derived`` returns: arrays by name, several for a vector."""
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -44,7 +49,7 @@ class Problem:
     test_grid: ClassVar[tuple[int, ...] | None] = None
     cell_centers: ClassVar[bool] = False  # errors are measured at cell centres, not at nodes
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
+    def __init_subclass__(cls, **keywords: object) -> None:
         super().__init_subclass__(**keywords)
         dataclass(frozen=True, kw_only=True, eq=False)(cls)
 
@@ -58,7 +63,11 @@ class Problem:
         words = re.sub(r"(?<=.)(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z]{2})", "-", cls.__name__)
         return words.lower()
 
-    def residual(self, *fields_and_point: Any) -> Any:
+    if TYPE_CHECKING:  # each problem has its own number of fields
+        residual: Callable[..., Equations]  # type: ignore[explicit-any]
+        derived: Callable[..., Quantities]  # type: ignore[explicit-any]
+
+    def residual(self, *fields_and_point):  # type: ignore[no-redef, no-untyped-def]
         """What is to vanish inside the domain: one array, or several as a tuple or dict.
 
         Called as ``residual(u, v, …, p)`` with one argument for each field, then the point.
@@ -69,18 +78,18 @@ class Problem:
         """Initial, boundary and other side conditions."""
         raise UserError(f"{type(self).__name__} has no conditions: define conditions(self).")
 
-    def exact(self, p: Point) -> Any:
+    def exact(self, p: Point) -> Array | float | tuple[Array | float, ...] | None:
         """The exact solution, where there is one; only errors are measured with it."""
         return None
 
-    def derived(self, *fields_and_point: Any) -> dict[str, Any]:
+    def derived(self, *fields_and_point):  # type: ignore[no-redef, no-untyped-def]
         """Further quantities by name, made from the fields: an array, or a tuple for a vector.
 
         Called as ``residual`` is. Their errors are reported beside those of the fields.
         """
         return {}
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         """The parameters and their values."""
         return {name: vars(self)[name] for name in self._annotations()}
 
@@ -92,7 +101,7 @@ class Problem:
             if annotation in (float, "float") and isinstance(vars(self)[name], (int, float))
         }
 
-    def with_parameters(self, values: Mapping[str, Any]) -> Self:
+    def with_parameters(self, values: Mapping[str, object]) -> Self:
         """The problem with other values of some parameters, which may be traced.
 
         Where a check of the values themselves cannot work on what is traced, it is left out: the
@@ -109,10 +118,10 @@ class Problem:
             vars(other).update(self.parameters() | dict(values))
             return other
 
-    def _annotations(self) -> dict[str, Any]:
+    def _annotations(self) -> dict[str, object]:
         return {f.name: f.type for f in dataclasses.fields(self)}  # type: ignore[arg-type]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """What was found out about a problem (:mod:`.statement`) stays out of its files."""
         return {name: value for name, value in vars(self).items() if name != "_statement"}
 
@@ -128,7 +137,7 @@ def exact_fields(problem: Problem, p: Point, order: int) -> list[Field]:
     """The fields of the exact solution at points, with all derivatives up to an order."""
     domain = problem.domain
     dimension = domain.dimension
-    points = jnp.stack([getattr(p, c) for c in domain.coordinates], axis=-1)
+    points = jnp.stack([*p.columns(domain.coordinates).values()], axis=-1)
 
     def values(points: Array) -> Array:
         result = problem.exact(Point(points, domain.coordinates))

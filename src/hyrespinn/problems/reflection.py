@@ -181,11 +181,16 @@ def _obstacles(equation: Equation, conditions: Sequence[Condition]) -> Iterator[
             yield from _not_homogeneous(equation, condition, wall)
         elif condition.start(equation) is None and condition.seam() is None:
             yield f"there is also the condition {condition.label(equation)}"
+    yield from _unlike(equation, _sides(equation, conditions), walls)
+
+
+def _unlike(equation: Equation, sides: Sequence[str], walls: Sequence[Wall]) -> Iterator[str]:
+    """Where a field has no parity at a wall, two of them, or another than at the first wall."""
     parities = {
         (name, side, field): {
             w.parity for w in walls if w.field == field and f"{name}.{side}" in w.pieces
         }
-        for name in _sides(equation, conditions)
+        for name in sides
         for field in equation.fields
         for side in ("min", "max")
     }

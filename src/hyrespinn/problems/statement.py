@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from jax import Array
 from ..derivatives import coordinates
 from ..errors import UserError
 from ..geometry import Box
-from .conditions import Condition, Series, Start
+from .conditions import Condition, SolutionMap, Start
 from .equation import Equation, Reads, components
 from .extension import Extension
 from .parameters import traceable
@@ -31,7 +31,7 @@ from .spectrum import bandwidth_of
 POINTS = 65
 """Points at which an equation is looked at: an odd number, so that evenly spaced ones have a middle."""
 
-Parameters = Mapping[str, Any]
+Parameters: TypeAlias = Mapping[str, float | Array]
 """Values of some parameters by name; they may be traced."""
 
 
@@ -274,7 +274,7 @@ class Statement(Equation):
     # A solution.
 
     def residuals_at(
-        self, solution: Series, points: Array, parameters: Parameters | None = None
+        self, solution: SolutionMap, points: Array, parameters: Parameters | None = None
     ) -> dict[str, Array]:
         """The residuals at points, for a solution that maps coordinates to its fields."""
         function, principal = self.residuals_with(parameters), self.principal_part

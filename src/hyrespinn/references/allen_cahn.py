@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.fft import dst, idst
-from scipy.interpolate import CubicSpline
+import scipy
 
 from ..problems.allen_cahn import AllenCahnDirichlet, AllenCahnPeriodic
 from ..problems.problem import Problem
@@ -32,15 +31,15 @@ def dirichlet(problem: AllenCahnDirichlet, axes: Axes, cells: int, steps: int) -
     wave = np.pi / 2 * np.arange(1, cells)
 
     def reaction(v: np.ndarray) -> np.ndarray:
-        u = idst(v, type=1)
-        return dst(problem.reaction * (u - u**3), type=1)
+        u = scipy.fft.idst(v, type=1)
+        return scipy.fft.dst(problem.reaction * (u - u**3), type=1)
 
-    start = dst(_start(problem, x)[1:-1], type=1)
+    start = scipy.fft.dst(_start(problem, x)[1:-1], type=1)
     times, count = axes["t"], axes["x"].size - 1
     states = integrate_to(-problem.epsilon * wave**2, reaction, start, times, steps)
     every = -(-cells // count)
     fine = np.pad(states, ((0, 0), (0, every * count - cells))) * (every * count / cells)
-    values = np.pad(idst(fine, type=1, axis=-1), ((0, 0), (1, 1)))
+    values = np.pad(scipy.fft.idst(fine, type=1, axis=-1), ((0, 0), (1, 1)))
     return {"u": values[:, ::every]}
 
 
@@ -63,7 +62,7 @@ def dirichlet_of_the_paper(problem: AllenCahnDirichlet, axes: Axes, points: int,
         steps,
     )
     every = steps // (axes["t"].size - 1)
-    return {"u": CubicSpline(x, states[::every], axis=1)(axes["x"])}
+    return {"u": scipy.interpolate.CubicSpline(x, states[::every], axis=1)(axes["x"])}
 
 
 PERIODIC = "Fourier ETDRK4, {modes} modes, {steps} steps"

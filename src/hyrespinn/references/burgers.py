@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import roots_hermite
+import scipy
 
 from ..problems.burgers import Burgers
 from .reference import reference_for
@@ -17,7 +17,7 @@ def burgers(problem: Burgers, axes: dict[str, np.ndarray], nodes: int) -> Any:
 
     ``f(y) = exp(−cos πy / 2πν)``, divided by its largest value so that nothing overflows.
     """
-    z, weights = roots_hermite(nodes)
+    z, weights = scipy.special.roots_hermite(nodes)
     x = axes["x"]
     values = np.empty((axes["t"].size, x.size))
     for i, t in enumerate(axes["t"]):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy import fft
-from scipy.signal import resample
+import scipy
 
 from .etdrk4 import integrate_to
 
@@ -42,10 +41,10 @@ class Torus:
         return -sum(k**2 for k in self.waves)  # type: ignore[return-value]
 
     def to_spectrum(self, fields: np.ndarray) -> np.ndarray:
-        return fft.rfftn(fields, axes=self.axes)
+        return scipy.fft.rfftn(fields, axes=self.axes)
 
     def to_fields(self, spectrum: np.ndarray) -> np.ndarray:
-        return fft.irfftn(spectrum, s=self.shape, axes=self.axes)
+        return scipy.fft.irfftn(spectrum, s=self.shape, axes=self.axes)
 
     def project(self, function: Callable[[np.ndarray], np.ndarray], finer: int) -> np.ndarray:
         """The spectrum of ``function(points)``, from a grid ``finer`` times as fine.
@@ -59,7 +58,7 @@ class Torus:
     def _resampled(self, fields: np.ndarray, count: int) -> np.ndarray:
         """Band-limited fields on ``count`` points along each axis."""
         for axis in self.axes:
-            fields = resample(fields, count, axis=axis)
+            fields = scipy.signal.resample(fields, count, axis=axis)
         return fields
 
     def points(self) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import solveh_banded
+import scipy
 
 
 def imex_euler(
@@ -26,6 +26,6 @@ def imex_euler(
     states = [start]
     for _ in range(steps):
         u = np.zeros_like(start)
-        u[1:-1] = solveh_banded(bands, (states[-1] + h * reaction(states[-1]))[1:-1])
+        u[1:-1] = scipy.linalg.solveh_banded(bands, (states[-1] + h * reaction(states[-1]))[1:-1])
         states.append(u)
     return np.array(states)

@@ -66,9 +66,7 @@ class RunConfig:
         return f"method {self.method}: {self.why}{others}"
 
     def to_json(self) -> dict[str, JSON]:
-        parameters: dict[str, JSON] = {
-            k: v if _is_plain(v) else repr(v) for k, v in self.problem.parameters().items()
-        }
+        parameters = {k: _plain(v) for k, v in self.problem.parameters().items()}
         return {
             "schema": SCHEMA,
             **problem_spec(self.problem),
@@ -84,12 +82,13 @@ class RunConfig:
         }
 
 
-def _is_plain(value: object) -> bool:
+def _plain(value: object) -> JSON:
+    """A value as JSON has it, or as a text for people."""
     try:
-        json.dumps(value)
+        written: JSON = json.loads(json.dumps(value))
     except TypeError:
-        return False
-    return True
+        return repr(value)
+    return written
 
 
 def settings(config: RunConfig) -> dict[str, object]:

@@ -22,8 +22,8 @@ class Written(NamedTuple):
 def parse_assignments(texts: Iterable[str]) -> dict[str, str]:
     """The changes that ``--set`` was given.
 
-    >>> parse_assignments(["train.points=512"])
-    {'train.points': '512'}
+    >>> parse_assignments(["points.interior=512"])
+    {'points.interior': '512'}
     """
     result = {}
     for text in texts:

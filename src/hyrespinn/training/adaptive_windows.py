@@ -37,15 +37,14 @@ class AdaptiveWindows(Windows):
 
     def __post_init__(self) -> None:
         if self.count < 1:
-            raise UserError(f"train.windows must be at least 1, not {self.count}.")
+            raise UserError(f"There is at least one window; marching.count is {self.count}.")
         if self.overshoot < 0:
-            raise UserError(f"train.window_overshoot cannot be negative, and is {self.overshoot}.")
+            raise UserError(f"marching.overshoot cannot be negative, and is {self.overshoot}.")
         if not self.allowed > 0:
-            raise UserError(f"train.window_tolerance must be positive, not {self.allowed}.")
+            raise UserError(f"marching.tolerance must be positive, not {self.allowed}.")
         if self.steps < 1:
             raise UserError(
-                "Windows that find their own lengths need steps to train: set train.adam_steps or "
-                "train.ssbroyden_steps."
+                "Windows that find their own lengths need steps to train; give the stages some."
             )
 
     def is_over(self, tried: Sequence[WindowOutcome]) -> bool:
@@ -96,8 +95,8 @@ def too_hard(windows: Windows, window: Window | None, error: float) -> str:
     assert window is not None
     return (
         f"the window from t = {window.start:g} to {window.end:g}, as short as one may get, has an "
-        f"estimated error of {error:.1e}, above train.window_tolerance = {windows.tolerance:g}; the "
-        "solution up to here is kept. A larger tolerance, more train.ssbroyden_steps or a larger "
+        f"estimated error of {error:.1e}, above marching.tolerance = {windows.tolerance:g}; the "
+        "solution up to here is kept. A larger tolerance, more steps of the stages or a larger "
         "network (model.width) may help"
     )
 

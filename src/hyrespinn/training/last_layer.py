@@ -34,8 +34,8 @@ def fit_last_layer(
     """
     if fit == "initial" and not objective.problem.domain.has_time:
         raise UserError(
-            "train.last_layer=initial needs an initial condition, and this problem has no time; "
-            "use train.last_layer=equation."
+            "initial_fit=initial needs an initial condition, and this problem has no time; "
+            "use initial_fit=equation."
         )
     misfit = _from_start if fit == "initial" else _from_equation
     linear, put = linear_part(objective.assemble, theta)

@@ -10,7 +10,6 @@ import equinox as eqx
 import jax
 import numpy as np
 from jax import Array
-from jaxtyping import Bool
 
 from ..losses.context import Context
 from ..losses.jacobian import linearised, weighted_rows
@@ -61,7 +60,7 @@ class LossSystem:
     def precondition(self, theta: Array) -> Preconditioner:
         return circulant_preconditioner(self.objective, theta, self.samples, self.context)
 
-    def linear_parameters(self, theta: Array) -> Bool[np.ndarray, " n"]:
+    def linear_parameters(self, theta: Array) -> np.ndarray:  # type: ignore[explicit-any]
         return linear_mask(self.objective.assemble, theta)
 
     def shapes(self, theta: Array) -> Sequence[tuple[int, ...]]:

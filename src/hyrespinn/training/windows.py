@@ -150,22 +150,22 @@ def fixed_windows(
     """
     begin, end = time
     if count < 1:
-        raise UserError(f"train.windows must be at least 1, not {count}.")
+        raise UserError(f"There is at least one window; marching.count is {count}.")
     if overshoot < 0:
-        raise UserError(f"train.window_overshoot cannot be negative, and is {overshoot}.")
+        raise UserError(f"marching.overshoot cannot be negative, and is {overshoot}.")
     if not -1 <= taper <= 1:
-        raise UserError(f"train.window_taper is between -1 and 1, not {taper}.")
+        raise UserError(f"marching.taper is between -1 and 1, not {taper}.")
     edges = [begin + t for t in _edges(end - begin, count, growth)] + [end]
     if ends is not None:
         edges = [float(e) for e in ends]
         if count not in (1, len(edges)):
             raise UserError(
-                f"train.windows is {count}, and train.window_ends has {len(edges)}; leave one out."
+                f"{count} windows are asked for, and {len(edges)} ends are given; leave one out."
             )
     starts = [begin, *edges[:-1]]
     if edges[-1] != end or any(a >= b for a, b in zip(starts, edges, strict=True)):
         raise UserError(
-            f"train.window_ends must rise from above {begin:g} to {end:g}, the end of time, not "
+            f"marching.ends must rise from above {begin:g} to {end:g}, the end of time, not "
             f"{edges}."
         )
     to_come = [end - a for a in starts]

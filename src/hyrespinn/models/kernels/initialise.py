@@ -5,9 +5,8 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.cluster.vq import kmeans2
-from scipy.spatial.distance import pdist, squareform
 
 
 def k_means(
@@ -18,7 +17,7 @@ def k_means(
         raise ValueError(f"{count} centres need at least as many points; there are {len(features)}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an empty cluster keeps its start, which is a data point
-        means, _ = kmeans2(features, count, minit="++", rng=rng)
+        means, _ = scipy.cluster.vq.kmeans2(features, count, minit="++", rng=rng)
     return means
 
 
@@ -56,7 +55,7 @@ def quantile_widths(
     """
     if len(centers) == 1:
         return np.ones(1)
-    distances = squareform(pdist(centers))
+    distances = scipy.spatial.distance.squareform(scipy.spatial.distance.pdist(centers))
     others = distances[~np.eye(len(centers), dtype=bool)].reshape(len(centers), -1)
     widths = factor * np.quantile(others, quantile, axis=1)
     smallest = 1e-3 * max(float(distances.max()), 1e-12)

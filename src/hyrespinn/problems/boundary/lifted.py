@@ -11,15 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from ...derivatives import column, concatenate, lift, propagate
+from ...derivatives import Taylor, column, concatenate, lift, propagate
 from ...errors import UserError
 from ...geometry import Box
+from ...models.layers import Series
 from ..conditions import Condition, Value, evaluate, is_zero
 from ..equation import Equation
 from ..fields import Point
@@ -29,6 +30,9 @@ from .treatment import Ansatz, BoundaryTreatment, Imposed, Network, not_embedded
 Faces = Mapping[tuple[int, int], int]
 """For faces (axis, side) of a box the place of the condition that gives the data there."""
 Data = Mapping[tuple[int, int], Value]
+
+
+S = TypeVar("S", Array, Taylor)
 
 
 @dataclass(frozen=True)
@@ -42,14 +46,14 @@ class LiftedAnsatz(Ansatz):
     def given(self, conditions: Sequence[Condition]) -> Self:
         return replace(self, conditions=conditions)
 
-    def __call__(self, network: Network, x: Any) -> Any:
+    def __call__(self, network: Network, x: Series) -> Series:
         raw = propagate(network, x)
         if not any(self.faces):
             return raw
         fields = [self._field(column(raw, i), faces, x) for i, faces in enumerate(self.faces)]
         return fields[0] if len(fields) == 1 else concatenate(fields)
 
-    def _field(self, raw: Any, faces: Faces, x: Any) -> Any:
+    def _field(self, raw: Series, faces: Faces, x: Series) -> Series:
         if not faces:
             return raw
         data = self._data(faces)
@@ -66,17 +70,18 @@ class LiftedAnsatz(Ansatz):
             found[face] = wall.value
         return found
 
-    def _distance(self, faces: Faces, x: Any) -> Any:
+    def _distance(self, faces: Faces, x: Series) -> Series:
         """Zero on the faces, one in the middle."""
-        product: Any = None
+        product: Series | None = None
         for axis in sorted({axis for axis, _ in faces}):
             xi = self._unit(column(x, axis), axis)
             both = (axis, 0) in faces and (axis, 1) in faces
             factor = 4 * xi * (1 - xi) if both else (xi if (axis, 0) in faces else 1 - xi)
             product = factor if product is None else product * factor
+        assert product is not None
         return product
 
-    def _unit(self, column: Any, axis: int) -> Any:
+    def _unit(self, column: S, axis: int) -> S:
         a, b = self.equation.domain.bounds[axis]
         return (column - a) * (1 / (b - a))
 

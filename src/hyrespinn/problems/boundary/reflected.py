@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 
 from ...derivatives import Taylor, propagate
 from ...models.inputs import Inputs
+from ...models.layers import Series
 from ..reflection import Reflection
 from ..statement import Statement
 from .lifted import Lifted
@@ -27,17 +28,18 @@ class ReflectedAnsatz(Ansatz):
 
     reflections: tuple[Reflection, ...]
 
-    def __call__(self, network: Network, x: Any) -> Any:
-        total: Any = None
+    def __call__(self, network: Network, x: Series) -> Series:
+        total: Series | None = None
         for chosen in product((False, True), repeat=len(self.reflections)):
             images = [r for r, is_image in zip(self.reflections, chosen, strict=True) if is_image]
             part = propagate(network, _images(x, images))
             signed = part * (0.5 ** len(self.reflections) * np.prod([r.parity for r in images]))
             total = signed if total is None else total + signed
+        assert total is not None
         return total
 
 
-def _images(x: Any, reflections: Sequence[Reflection]) -> Any:
+def _images(x: Series, reflections: Sequence[Reflection]) -> Series:
     """The images of points, each in the wall that is nearer: a point on a wall is its own image."""
     for reflection in reflections:
         along = (x.value if isinstance(x, Taylor) else x)[..., reflection.axis]

@@ -5,14 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 from ...derivatives import propagate
 from ...models.inputs import Inputs
+from ...models.layers import Series
 from ..conditions import Condition
 from ..statement import Statement
 
-Network = Callable[[Any], Any]
+Network = Callable[[Series], Series]
 """Coordinates, as an array ``(points, d)`` or a series, to raw outputs ``(points, fields)``."""
 
 
@@ -20,7 +21,7 @@ Network = Callable[[Any], Any]
 class Ansatz:
     """Turns the raw outputs of a network into fields; this one takes them as they are."""
 
-    def __call__(self, network: Network, x: Any) -> Any:
+    def __call__(self, network: Network, x: Series) -> Series:
         """The fields at coordinates ``x``, an array ``(points, d)`` or a series."""
         return propagate(network, x)
 

@@ -2,7 +2,7 @@
 
 from . import places
 from .boundary import Boundary
-from .condition import EVEN, ODD, Condition, Series, Start, Value, Wall, evaluate, is_zero
+from .condition import EVEN, ODD, Condition, SolutionMap, Start, Value, Wall, evaluate, is_zero
 from .dirichlet import Dirichlet
 from .initial import Initial
 from .interface import Interface
@@ -26,7 +26,7 @@ __all__ = [
     "Place",
     "Samples",
     "Sampling",
-    "Series",
+    "SolutionMap",
     "Start",
     "Value",
     "Wall",

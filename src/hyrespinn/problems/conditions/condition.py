@@ -6,22 +6,28 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Protocol, TypeAlias, TypeVar
 
 import jax.numpy as jnp
 from jax import Array
 
-from ...derivatives import MultiIndex, closure, coordinates, parse
+from ...derivatives import MultiIndex, Taylor, closure, coordinates, parse
 from ...errors import UserError
 from ..calls import call
 from ..equation import Equation
 from ..fields import Point
 from .places import Place, Samples
 
-Value = float | Callable[[Point], Any]
+Value: TypeAlias = float | Callable[[Point], Array | float]
 """A number, or a function of the point."""
-Series = Callable[[Any], Any]
-"""A solution: coordinates, as an array or a series, to fields ``(points, fields)``."""
+S = TypeVar("S", Array, Taylor)
+
+
+class SolutionMap(Protocol):
+    """A solution: coordinates, as an array or a Taylor series, to fields ``(points, fields)``."""
+
+    def __call__(self, x: S, /) -> S: ...
+
 
 ODD, EVEN = -1, 1
 
@@ -61,7 +67,7 @@ class Condition(ABC):
 
     @abstractmethod
     def residuals(
-        self, equation: Equation, solution: Series, at: Samples
+        self, equation: Equation, solution: SolutionMap, at: Samples
     ) -> Array | Mapping[str, Array]:
         """What is to vanish: one vector, or several by name."""
 
@@ -113,12 +119,12 @@ class Start:
         """The data at points."""
         return evaluate(self.value, self.equation.point(at.points), at.points[:, 0])
 
-    def observe(self, solution: Series, at: Samples, grid: tuple[int, ...] = ()) -> Array:
+    def observe(self, solution: SolutionMap, at: Samples, grid: tuple[int, ...] = ()) -> Array:
         """What the condition is about, in a solution."""
         column = self.equation.fields.index(self.field)
         return values_at(solution, at.points, [self.index], grid)[self.index][:, column]
 
-    def residual(self, solution: Series, at: Samples, grid: tuple[int, ...] = ()) -> Array:
+    def residual(self, solution: SolutionMap, at: Samples, grid: tuple[int, ...] = ()) -> Array:
         """By how much a solution misses the data, or those that come with the points."""
         data = self.given(at) if at.data is None else at.data
         return self.observe(solution, at, grid) - data
@@ -160,7 +166,7 @@ def is_zero(value: Value) -> bool:
 
 
 def values_at(
-    solution: Series,
+    solution: SolutionMap,
     points: Array,
     indices: Sequence[MultiIndex],
     grid: tuple[int, ...] = (),

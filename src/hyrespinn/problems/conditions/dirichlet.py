@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from jax import Array
 
 from ..equation import Equation
-from .condition import Condition, Series, Value, Wall, evaluate
+from .condition import Condition, SolutionMap, Value, Wall, evaluate
 from .places import Pieces, Samples
 
 
@@ -38,6 +38,6 @@ class Dirichlet(Condition):
         field = equation.field_named(self.field, "Dirichlet")
         return Wall(field, equation.domain.expand(self.on), 0, self.value)
 
-    def residuals(self, equation: Equation, solution: Series, at: Samples) -> Array:
+    def residuals(self, equation: Equation, solution: SolutionMap, at: Samples) -> Array:
         value = solution(at.points)[:, equation.column(self.field, "Dirichlet")]
         return value - evaluate(self.value, equation.point(at.points, at.normals), value)

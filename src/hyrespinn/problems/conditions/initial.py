@@ -8,7 +8,7 @@ from jax import Array
 
 from ...errors import UserError
 from ..equation import Equation
-from .condition import Condition, Series, Start, Value
+from .condition import Condition, SolutionMap, Start, Value
 from .places import InitialTime, Samples
 
 
@@ -37,5 +37,5 @@ class Initial(Condition):
         field = equation.field_named(self.field, "Initial")
         return Start(equation, field, self.derivative, self.value)
 
-    def residuals(self, equation: Equation, solution: Series, at: Samples) -> Array:
+    def residuals(self, equation: Equation, solution: SolutionMap, at: Samples) -> Array:
         return self.start(equation).residual(solution, at)

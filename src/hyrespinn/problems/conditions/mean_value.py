@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from jax import Array
 
 from ..equation import Equation
-from .condition import Condition, Series
+from .condition import Condition, SolutionMap
 from .places import Quadrature, Samples
 
 
@@ -28,7 +28,7 @@ class MeanValue(Condition):
     def place(self, equation: Equation) -> Quadrature:
         return Quadrature()
 
-    def residuals(self, equation: Equation, solution: Series, at: Samples) -> Array:
+    def residuals(self, equation: Equation, solution: SolutionMap, at: Samples) -> Array:
         assert at.shares is not None
         column = equation.column(self.field, "MeanValue")
         return (at.shares @ solution(at.points)[:, column] - self.value)[None]

@@ -9,7 +9,7 @@ from jax import Array
 
 from ...derivatives import parse
 from ..equation import Equation
-from .condition import Condition, Series, Value, Wall, evaluate, values_at
+from .condition import Condition, SolutionMap, Value, Wall, evaluate, values_at
 from .places import Pieces, Samples
 
 
@@ -39,7 +39,7 @@ class Neumann(Condition):
         field = equation.field_named(self.field, "Neumann")
         return Wall(field, equation.domain.expand(self.on), 1, self.value)
 
-    def residuals(self, equation: Equation, solution: Series, at: Samples) -> Array:
+    def residuals(self, equation: Equation, solution: SolutionMap, at: Samples) -> Array:
         domain, column = equation.domain, equation.column(self.field, "Neumann")
         units = [parse(c, domain.coordinates) for c in domain.space]
         axes = [domain.coordinates.index(c) for c in domain.space]

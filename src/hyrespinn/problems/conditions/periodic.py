@@ -9,7 +9,7 @@ from jax import Array
 
 from ...errors import UserError
 from ..equation import Equation
-from .condition import Condition, Series, values_at
+from .condition import Condition, SolutionMap, values_at
 from .places import LowerEnd, Samples
 
 
@@ -43,7 +43,7 @@ class Periodic(Condition):
         axis = equation.domain.coordinates.index(self.axis)
         return max(1, max(index[axis] for index in equation.closure))
 
-    def residuals(self, equation: Equation, solution: Series, at: Samples) -> Array:
+    def residuals(self, equation: Equation, solution: SolutionMap, at: Samples) -> Array:
         domain = equation.domain
         axis = domain.coordinates.index(self.axis)
         indices = [

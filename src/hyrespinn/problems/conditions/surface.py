@@ -8,7 +8,7 @@ from typing import Any
 from jax import Array
 
 from ..equation import Equation, parts_of
-from .condition import Condition, Series, values_at
+from .condition import Condition, SolutionMap, values_at
 from .places import Samples
 
 
@@ -26,7 +26,7 @@ class OnSurface(Condition):
         return equation.order_in_space(used)
 
     def residuals(
-        self, equation: Equation, solution: Series, at: Samples
+        self, equation: Equation, solution: SolutionMap, at: Samples
     ) -> Array | dict[str, Array]:
         used = equation.read_by(self.residual, self.name, normals=True).all
         fields = equation.fields_of(values_at(solution, at.points, used))
