@@ -1,6 +1,6 @@
 """The gradient of the interior block by block, for several sizes of a block.
 
-Loss and gradient of Allen–Cahn and Darcy at the 4,096 points of the general preset, float64, inside a
+Loss and gradient of Allen–Cahn and Darcy at the 4,096 points of ``--method network``, float64, inside a
 compiled loop as in training, for HyResPINN and a plain PINN of its size. Run ``python
 benchmarks/blocks.py``.
 """
@@ -12,11 +12,11 @@ from typing import Any
 
 import jax
 import training
-from hyrespinn.experiments.environment import environment
-from hyrespinn.experiments.presets import configure
 from hyrespinn.files import write_json
 from hyrespinn.losses import blocks
 from hyrespinn.problems import problem_named
+from hyrespinn.run.config import configure
+from hyrespinn.run.environment import environment
 from timing import time_together
 from training import Prepared, prepare
 
@@ -37,7 +37,7 @@ def main() -> None:
     with jax.enable_x64(True):
         for name in ("allen-cahn-dirichlet", "darcy-2d-dirichlet"):
             for model in ("hyrespinn", "pinn"):
-                prepared = prepare(configure(problem_named(name)(), model=model, preset="general"))
+                prepared = prepare(configure(problem_named(name)(), model=model, method="network"))
                 runs = {str(size): evaluations(prepared, size) for size in SIZES}
                 seconds = time_together(runs, seconds=2.0, calls=2)
                 milliseconds = {size: 1e3 * s / STEPS for size, s in seconds.items()}

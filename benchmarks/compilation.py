@@ -1,6 +1,6 @@
 """The seconds to compile the training programs of every problem, at first and from the cache.
 
-Both stages of the general preset. A first process compiles them into an empty cache
+Both stages of ``--method network``. A first process compiles them into an empty cache
 (``jax_compilation_cache_dir``), a second one finds them there; tracing, which no cache saves, is
 counted apart. Run ``python benchmarks/compilation.py [PROBLEM …]``; the figures go to
 ``results/compilation.json``, problems that are there already stay.
@@ -20,10 +20,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from hyrespinn.experiments.environment import environment
-from hyrespinn.experiments.presets import configure
 from hyrespinn.files import write_json
 from hyrespinn.problems import PROBLEMS, problem_named
+from hyrespinn.run.config import configure
+from hyrespinn.run.environment import environment
 from training import prepare
 
 FILE = Path(__file__).parents[1] / "results" / "compilation.json"
@@ -34,7 +34,7 @@ def worker(name: str) -> dict[str, dict[str, float]]:
     """Compile the programs of a problem in this process."""
     seconds = {}
     with jax.enable_x64(True):
-        made = prepare(configure(problem_named(name)(), preset="general"))
+        made = prepare(configure(problem_named(name)(), method="network"))
         for optimiser in OPTIMISERS:
             stage = made.stages[optimiser]
             begin_state = jax.eval_shape(

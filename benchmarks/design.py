@@ -112,9 +112,12 @@ def _constructors(trees: dict[Path, ast.Module], src: Path) -> Iterator[tuple[st
 def _dataclasses(trees: dict[Path, ast.Module], src: Path) -> Iterator[tuple[str, int]]:
     for name, cls in _classes(trees, src):
         if any("dataclass" in ast.dump(decorator) for decorator in cls.decorator_list):
-            yield name, sum(
-                isinstance(node, ast.AnnAssign) and "ClassVar" not in ast.dump(node.annotation)
-                for node in cls.body
+            yield (
+                name,
+                sum(
+                    isinstance(node, ast.AnnAssign) and "ClassVar" not in ast.dump(node.annotation)
+                    for node in cls.body
+                ),
             )
 
 

@@ -17,15 +17,15 @@ import jax
 import jax.numpy as jnp
 import optax
 from hyrespinn.derivatives import closure, coordinates, parse
-from hyrespinn.experiments.environment import environment
 from hyrespinn.files import write_json
-from hyrespinn.models import HyResPINNConfig, Inputs
+from hyrespinn.models import Deep, HyResPINN, Inputs, Moving
 from hyrespinn.models.parameters import cast, flatten
 from hyrespinn.problems import AllenCahnDirichlet
+from hyrespinn.run.environment import environment
 from timing import time_together
 
 BATCH = 1024
-MODEL = HyResPINNConfig(width=64, depth=3, centers=64)
+MODEL = HyResPINN(width=64, kernels=Moving(count=64), deep=Deep(depth=3))
 CASES = {"u_t, u_xx": ("t", "xx"), "u_t, u_x, u_xx, u_xxxx": ("t", "x", "xx", "xxxx")}
 
 

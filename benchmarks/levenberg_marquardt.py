@@ -17,28 +17,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from hyrespinn.experiments.config import with_settings
-from hyrespinn.experiments.environment import environment
-from hyrespinn.experiments.presets import configure
-from hyrespinn.experiments.solve import Session
-from hyrespinn.losses.adaptive import Adaptivity
 from hyrespinn.losses.jacobian import linearised
-from hyrespinn.optim.levenberg_marquardt import Rule, gram
+from hyrespinn.optim import LevenbergMarquardt
+from hyrespinn.optim.levenberg_marquardt import gram
 from hyrespinn.problems import problem_named
-from hyrespinn.training.lm_stage import LmStage
-
-
-def lm_stage(rule: Rule, sketch: int, sketch_above: int, round_steps: int) -> LmStage:
-    return LmStage(
-        steps=100_000,
-        chunk=5,
-        round_steps=round_steps,
-        part=None,
-        adaptivity=Adaptivity(pool=8, power=1.0, floor=1.0),
-        rule=rule,
-        sketch=sketch,
-        sketch_above=sketch_above,
-    )
+from hyrespinn.run.config import configure
+from hyrespinn.run.environment import environment
+from training import prepare
 
 
 def peak_bytes() -> int:
@@ -56,12 +41,18 @@ def seconds_of(call: Any, calls: int = 3) -> float:
 
 
 def time_step(options: argparse.Namespace) -> dict[str, Any]:
-    config = configure(problem_named("korteweg-de-vries")(), model=options.model, preset="general")
-    changes = {"train.points": options.points, "model.width": options.width}
-    session = Session(with_settings(config, changes), progress=False, reference=False)
-    theta, assemble = session._model(jax.random.key(0))
-    objective = session._objective(assemble)
-    stage = lm_stage(rule_of(options), options.sketch, options.sketch_above, 1000)
+    optimiser = LevenbergMarquardt(
+        100_000, 1000, damping=options.damping, scaling=options.scaling,
+        sketch=options.sketch, sketch_above=options.sketch_above,
+    )  # fmt: skip
+    changes = {
+        "points.interior": options.points,
+        "model.width": options.width,
+        "stages": (optimiser,),
+    }
+    problem = problem_named("korteweg-de-vries")()
+    made = prepare(configure(problem, model=options.model, method="network", settings=changes))
+    objective, theta, stage = made.objective, made.theta, made.stages["lm"]
     context = objective.context()
     state = jax.jit(lambda t, k: stage.start(objective, t, k, context))(theta, jax.random.key(1))
     state = jax.jit(lambda s: stage.renew(objective, s))(state)
@@ -100,10 +91,6 @@ def time_step(options: argparse.Namespace) -> dict[str, Any]:
     return result
 
 
-def rule_of(options: argparse.Namespace) -> Rule:
-    return Rule(scaling=options.scaling, damping=options.damping, space=options.space)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default="pinn")
@@ -111,8 +98,7 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=6000)
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--scaling", default="identity", choices=("identity", "marquardt"))
-    parser.add_argument("--damping", type=float, default=Rule().damping)
-    parser.add_argument("--space", type=int, default=Rule().space)
+    parser.add_argument("--damping", type=float, default=LevenbergMarquardt().damping)
     parser.add_argument("--sketch", type=int, default=1000)
     parser.add_argument("--sketch-above", type=int, default=5000)
     parser.add_argument("--out", type=Path, help="also write the result as JSON")

@@ -1,6 +1,6 @@
 """The memory of a training step: of the whole process, and of the compiled program alone.
 
-Every case is a process of its own: a few steps of a stage of the general preset. ``peak`` is the
+Every case is a process of its own: a few steps of a stage of ``--method network``. ``peak`` is the
 most memory it ever held (``ru_maxrss``) beyond what it held after its imports, so compilation is
 part of it; ``program`` is what the compiled program holds of arguments, results and temporary
 arrays. Run ``python benchmarks/memory.py [PROBLEM …]``; the figures go to ``results/memory.json``.
@@ -18,10 +18,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from hyrespinn.experiments.environment import environment
-from hyrespinn.experiments.presets import configure
 from hyrespinn.files import write_json
 from hyrespinn.problems import problem_named
+from hyrespinn.run.config import configure
+from hyrespinn.run.environment import environment
 from training import prepare
 
 FILE = Path(__file__).parents[1] / "results" / "memory.json"
@@ -50,7 +50,7 @@ def worker(name: str, optimiser: str) -> dict[str, float]:
     with jax.enable_x64(True):
         jax.block_until_ready(jnp.zeros(1) + 1)
         imported = peak()
-        made = prepare(configure(problem_named(name)(), preset="general"))
+        made = prepare(configure(problem_named(name)(), method="network"))
         stage = made.stages[optimiser]
         state, count = made.state(stage), jnp.asarray(STEPS)
         run = jax.jit(lambda s, n: stage.run(made.objective, s, n), donate_argnums=0)

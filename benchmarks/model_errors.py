@@ -21,8 +21,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from hyrespinn import Solution
+from hyrespinn.bench.bench import Bench
 from hyrespinn.derivatives.multiindex import name_of
-from hyrespinn.experiments.bench import Bench
 from hyrespinn.files import write_json
 from hyrespinn.problems.statement import state
 
@@ -57,7 +57,7 @@ def fresh_residual(solution: Solution, count: int = 2**17) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bench", type=Path, default=Path("results/bench-models"))
+    parser.add_argument("--bench", type=Path, default=Path("results/network-300s"))
     parser.add_argument("--seconds", type=float, default=100.0)
     parser.add_argument("--out", type=Path, default=Path("results/model_errors.json"))
     options = parser.parse_args()

@@ -1,7 +1,7 @@
-"""As many trials for every model: what shape the `general` preset gives it.
+"""As many trials for every model: what shape the method ``network`` gives it.
 
 Four shapes of each model, all with as many parameters, on the same problems for the same number of
-seconds of training, with the training of the `general` preset. Run
+seconds of training, with the training of ``--method network``. Run
 ``python benchmarks/model_tuning.py``, or name models; trials that are in ``results/model_tuning.json``
 already are kept.
 """
@@ -9,7 +9,6 @@ already are kept.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -17,67 +16,82 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from hyrespinn.experiments.config import RunConfig
-from hyrespinn.experiments.environment import environment
-from hyrespinn.experiments.presets import FAST_MODEL, configure, match_parameters
-from hyrespinn.experiments.solve import Session
 from hyrespinn.files import write_json
-from hyrespinn.models import model_named
+from hyrespinn.methods.network import BASE, sized_as
+from hyrespinn.models import (
+    PINN,
+    Deep,
+    ExpertPINN,
+    Fourier,
+    Frequencies,
+    ModelSpec,
+    Moving,
+    PirateNet,
+    ResPINN,
+    StackedPINN,
+)
+from hyrespinn.models.kernels import Gaussian
 from hyrespinn.problems import problem_named
-from hyrespinn.problems.boundary import Lifted
 from hyrespinn.problems.statement import state
+from hyrespinn.run.config import RunConfig, configure
+from hyrespinn.run.environment import environment
+from hyrespinn.run.session import Session
+from hyrespinn.settings import to_json
 from training import figures
 
 PROBLEMS = ("allen-cahn-dirichlet", "darcy-2d-dirichlet")
 """One with time, one without: the shape may depend on that."""
-Shape = dict[str, Any]
-GAUSSIAN: Shape = {"kernel": "gaussian", "width_quantile": 0.3}
-DEPTHS = {f"{n} layers": {"depth": n} for n in (2, 3, 4, 5)}
-TRIALS: dict[str, dict[str, Shape]] = {
+GAUSSIAN = Moving(count=12, kernel=Gaussian(), quantile=0.3)
+FOURIER = Fourier(features=24, scale=2.0)
+DEPTHS = (2, 3, 4, 5)
+TRIALS: dict[str, dict[str, ModelSpec]] = {
     "hyrespinn": {
-        "compact, Fourier": {},
-        "Gaussian, Fourier": GAUSSIAN,
-        "Gaussian, one more layer": {**GAUSSIAN, "fourier": 0, "depth": 3},
-        "Gaussian, one layer less, Fourier": {**GAUSSIAN, "depth": 1, "centers": 16},
+        "compact, Fourier": BASE,
+        "Gaussian, Fourier": replace(BASE, kernels=GAUSSIAN),
+        "Gaussian, one more layer": replace(BASE, kernels=GAUSSIAN, deep=Deep(depth=3)),
+        "Gaussian, one layer less, Fourier": replace(
+            BASE, kernels=replace(GAUSSIAN, count=16), deep=Deep(depth=1, fourier=FOURIER)
+        ),
     },
-    "pinn": DEPTHS,
-    "respinn": DEPTHS,
+    "pinn": {f"{n} layers": PINN(depth=n) for n in DEPTHS},
+    "respinn": {f"{n} layers": ResPINN(depth=n) for n in DEPTHS},
     "expertpinn": {
-        "2 layers, scale 1": {},
-        "2 layers, scale 2": {"fourier_scale": 2.0},
-        "3 layers, scale 2": {"depth": 3, "fourier_scale": 2.0},
-        "1 layer, scale 2": {"depth": 1, "fourier_scale": 2.0},
+        "2 layers, scale 1": ExpertPINN(),
+        "2 layers, scale 2": ExpertPINN(fourier=Fourier(scale=2.0)),
+        "3 layers, scale 2": ExpertPINN(depth=3, fourier=Fourier(scale=2.0)),
+        "1 layer, scale 2": ExpertPINN(depth=1, fourier=Fourier(scale=2.0)),
     },
     "stackedpinn": {
-        "1 level of 2 layers": {"levels": 1},
-        "1 level of 3 layers": {"levels": 1, "depth": 3},
-        "2 levels of 2 layers": {},
-        "1 level of 4 layers": {"levels": 1, "depth": 4},
+        "1 level of 2 layers": StackedPINN(levels=1),
+        "1 level of 3 layers": StackedPINN(levels=1, depth=3),
+        "2 levels of 2 layers": StackedPINN(),
+        "1 level of 4 layers": StackedPINN(levels=1, depth=4),
     },
     "piratenet": {
-        "1 block, scale 1": {},
-        "1 block, scale 2": {"fourier_scale": 2.0},
-        "2 blocks, scale 2": {"blocks": 2, "fourier_scale": 2.0},
-        "1 block, scale 3": {"fourier_scale": 3.0},
+        "1 block, scale 1": PirateNet(),
+        "1 block, scale 2": PirateNet(fourier=Frequencies(scale=2.0)),
+        "2 blocks, scale 2": PirateNet(blocks=2, fourier=Frequencies(scale=2.0)),
+        "1 block, scale 3": PirateNet(fourier=Frequencies(scale=3.0)),
     },
 }
 
 
-def configured(problem: str, model: str, shape: Shape, seconds: float) -> RunConfig:
-    """The general preset of a problem with another shape of the model, of the same size."""
+def configured(problem: str, shape: ModelSpec, seconds: float) -> RunConfig:
+    """The method ``network`` with another shape of the model, of the same size."""
     made = problem_named(problem)()
-    general = configure(made, model=model, max_seconds=seconds, preset="general")
-    endless = replace(general.train, ssbroyden_steps=10**6, relative_target=0.0)
-    size = FAST_MODEL.count(Lifted().inputs(state(made)))
-    base = FAST_MODEL if model == "hyrespinn" else model_named(model)()
-    sized = match_parameters(replace(base, **shape), size, made)
-    return replace(general, train=endless, model_config=sized)
+    return configure(
+        made,
+        method="network",
+        model=sized_as(shape, BASE, state(made)),
+        max_seconds=seconds,
+        settings={"stages.ssbroyden.steps": 10**6, "stopping.relative_loss": 0.0},
+    )
 
 
-def run(problem: str, model: str, shape: Shape, seconds: float) -> dict[str, Any]:
-    config = configured(problem, model, shape, seconds)
+def run(problem: str, shape: ModelSpec, seconds: float) -> dict[str, Any]:
+    config = configured(problem, shape, seconds)
     result = Session(config, progress=False).run().result
-    return {"settings": dataclasses.asdict(config.model_config), **figures(result)}
+    return {"settings": to_json(config.discretisation.model), **figures(result)}
 
 
 def waiting(models: Iterable[str], found: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -97,7 +111,7 @@ def main() -> None:
     options = parser.parse_args()
     found = json.loads(options.out.read_text())["result"] if options.out.exists() else {}
     for problem, model, label in waiting(options.models or TRIALS, found):
-        outcome = run(problem, model, TRIALS[model][label], options.seconds)
+        outcome = run(problem, TRIALS[model][label], options.seconds)
         found.setdefault(model, {}).setdefault(label, {})[problem] = outcome
         print(problem, model, label, outcome["rel_l2"], outcome["steps"], flush=True)
         content = {"seconds": options.seconds, "result": found}

@@ -1,6 +1,6 @@
 """The linear part of an equation carried as one operator, against its derivatives one by one.
 
-Loss and gradient of every problem at the points of the general preset, float64, inside a compiled loop as
+Loss and gradient of every problem at the points of ``--method network``, float64, inside a compiled loop as
 in training. Run ``python benchmarks/operators.py [PROBLEM …]``; the figures go to
 ``results/operators.json``, problems that are there already stay.
 """
@@ -14,10 +14,10 @@ from typing import Any
 
 import jax
 import training
-from hyrespinn.experiments.environment import environment
-from hyrespinn.experiments.presets import configure
 from hyrespinn.files import write_json
 from hyrespinn.problems import PROBLEMS, problem_named
+from hyrespinn.run.config import configure
+from hyrespinn.run.environment import environment
 from timing import time_together
 
 FILE = Path(__file__).parents[1] / "results" / "operators.json"
@@ -27,7 +27,7 @@ STEPS = 10
 def evaluations(name: str, combined: bool) -> Any:
     """A compiled loop of evaluations, with operators or without."""
     prepared = training.prepare(
-        configure(problem_named(name)(), preset="general"), operators=combined
+        configure(problem_named(name)(), method="network"), operators=combined
     )
     samples = prepared.objective.draw(jax.random.key(1))
     return training.evaluations(prepared.objective, prepared.theta, samples, STEPS)

@@ -1,7 +1,7 @@
 """The error against the seconds of training, for every optimiser on four problems.
 
-The network of the general preset, the same seconds for each; those of the second order begin after
-the preset's first stage, Adam. Of Korteweg–de Vries it is the first of five windows of time. Run
+The network of ``--method network``, the same seconds for each; those of the second order begin after
+its first stage, Adam. Of Korteweg–de Vries it is the first of five windows of time. Run
 ``python benchmarks/optimisers.py``; what ``results/optimisers.json`` has already stays, so a run
 that was stopped goes on. ``--plot`` draws ``docs/images/optimisers.png`` from it.
 """
@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import hyrespinn as hp
-from hyrespinn.experiments.environment import environment
 from hyrespinn.files import write_json
+from hyrespinn.optim import OPTIMISERS
+from hyrespinn.run.environment import environment
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -27,39 +28,35 @@ FIGURE = ROOT / "docs" / "images" / "optimisers.png"
 
 FIRST_ORDER = ("adam", "soap")
 SECOND_ORDER = ("lbfgs", "bfgs", "ssbfgs", "ssbroyden", "lm")
-OPTIMISERS = (*FIRST_ORDER, *SECOND_ORDER)
+NAMES = (*FIRST_ORDER, *SECOND_ORDER)
 PROBLEMS: dict[str, dict[str, Any]] = {
     "allen-cahn-dirichlet": {},
     "burgers": {},
     "darcy-2d-dirichlet": {},
-    "korteweg-de-vries": {"train.windows": 5},
+    "korteweg-de-vries": {"marching": hp.discretise.Fixed(5)},
 }
 """The problems, with settings of their own."""
 ENDLESS = 10**6  # steps: the time limit ends a training
 
 
 def settings(optimiser: str) -> dict[str, Any]:
-    """The general preset with another optimiser, until time is over."""
+    """The method ``network`` with another optimiser, until time is over."""
     if optimiser in FIRST_ORDER:
-        # The preset's rate falls within its first stage; alone, an optimiser has longer.
-        return {
-            "train.adam_rule": optimiser,
-            "train.adam_steps": ENDLESS,
-            "train.adam_decay_steps": 500,
-            "train.ssbroyden_steps": 0,
-        }
-    first = {"train.adam_rule": "adam", "train.adam_steps": 1000}
-    return {**first, "train.quasi_newton": optimiser, "train.ssbroyden_steps": ENDLESS}
+        # The usual rate falls within the first stage; alone, an optimiser has longer.
+        return {"stages": (OPTIMISERS[optimiser](steps=ENDLESS, decay_steps=500),)}
+    growth = {} if optimiser == "lm" else {"round_growth": 0.05}
+    last = OPTIMISERS[optimiser](steps=ENDLESS, **growth)
+    return {"stages": (hp.optim.Adam(steps=1000), last)}
 
 
 def measure(name: str, optimiser: str, seconds: float) -> dict[str, Any]:
     """The errors of the first field along a training."""
     problem = hp.problems.problem_named(name)()
-    chosen = {**PROBLEMS[name], **settings(optimiser), "train.relative_target": 0.0}
+    chosen = {**PROBLEMS[name], **settings(optimiser), "stopping.relative_loss": 0.0}
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
         solution = hp.solve(
-            problem, preset="general", max_seconds=seconds, settings=chosen, out=run, progress=False
+            problem, method="network", max_seconds=seconds, settings=chosen, out=run, progress=False
         )
         with (run / "history.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
@@ -91,7 +88,7 @@ def plot(content: dict[str, Any], path: Path) -> None:
 
 
 def _panel(ax: Axes, name: str, runs: dict[str, Any]) -> None:
-    for i, optimiser in enumerate(OPTIMISERS):
+    for i, optimiser in enumerate(NAMES):
         if optimiser in runs:
             run = runs[optimiser]
             ax.plot(run["seconds"], run["error"], color=f"C{i}", linewidth=1.4, label=optimiser)
@@ -110,7 +107,7 @@ def _lines(ax: Axes) -> list[tuple[Any, str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problem", action="append", choices=tuple(PROBLEMS))
-    parser.add_argument("--optimiser", action="append", choices=OPTIMISERS)
+    parser.add_argument("--optimiser", action="append", choices=NAMES)
     parser.add_argument("--seconds", type=float, default=60.0, help="of training, each")
     parser.add_argument("--again", action="store_true", help="measure also what is there already")
     parser.add_argument("--plot", action="store_true", help="only draw the figure")
@@ -121,7 +118,7 @@ def main() -> None:
     pairs = [
         (name, optimiser)
         for name in options.problem or PROBLEMS
-        for optimiser in options.optimiser or OPTIMISERS
+        for optimiser in options.optimiser or NAMES
         if options.again or optimiser not in known.get(name, {})
     ]
     for name, optimiser in [] if options.plot else pairs:

@@ -11,7 +11,6 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from hyrespinn.experiments.environment import environment
 from hyrespinn.files import write_json
 from hyrespinn.metrics import relative_l2
 from hyrespinn.problems import (
@@ -24,6 +23,7 @@ from hyrespinn.problems import (
 )
 from hyrespinn.references import error_axes, make_reference, reference_of
 from hyrespinn.references.dispersive import kuramoto_sivashinsky
+from hyrespinn.run.environment import environment
 
 FILE = Path(__file__).parents[1] / "results" / "paper_references.json"
 

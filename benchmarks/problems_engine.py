@@ -1,7 +1,7 @@
 """A training step of every built-in problem: the engine against nested automatic differentiation.
 
 One step is loss, gradient and Adam, inside a compiled loop, for the network and the points of the
-general preset's first stage. ``reverse`` takes derivatives as most codes do, by ``vmap`` of nested
+first stage of ``--method network``. ``reverse`` takes derivatives as most codes do, by ``vmap`` of nested
 ``jax.grad``; ``forward`` by nested ``jvp``, the package's own way for foreign networks. All three
 evaluate the same network, conditions included, at the same points. Run
 ``python benchmarks/problems_engine.py [PROBLEM …]``; the figures go to
@@ -22,12 +22,13 @@ import jax
 import jax.numpy as jnp
 import optax
 from hyrespinn.derivatives import MultiIndex, Taylor, lift
-from hyrespinn.experiments.environment import environment
-from hyrespinn.experiments.presets import configure
 from hyrespinn.files import write_json
 from hyrespinn.losses.objective import Objective
+from hyrespinn.losses.windows import Fields
 from hyrespinn.optim import adam
 from hyrespinn.problems import PROBLEMS
+from hyrespinn.run.config import configure
+from hyrespinn.run.environment import environment
 from jax import Array
 from timing import time_together
 from training import prepare
@@ -77,24 +78,30 @@ def objective_by(objective: Objective, way: Callable[[Series, Any], Any] | None)
     """The same loss with derivatives taken in another way."""
     if way is None:
         return objective
-    other = copy(objective)
-    solution = objective.solution
-    other.solution = lambda *a: partial(way, solution(*a))  # type: ignore[method-assign]
+
+    class Otherwise(Fields):
+        def solution(self, *arguments: Any) -> Any:
+            return partial(way, super().solution(*arguments))
+
+    other, fields = copy(objective), objective.fields
+    other.fields = Otherwise(fields.statement, fields.ansatz, fields.assemble)
     return other
 
 
 def measure(name: str, precision: str, seconds: float) -> dict[str, Any]:
     with jax.enable_x64(precision == "float64"):
-        config = configure(PROBLEMS[name](), precision=precision, preset="general")
+        config = configure(PROBLEMS[name](), precision=precision, method="network")
         made, plain = prepare(config), prepare(config, operators=False)
-        samples = made.objective.draw_batch(jax.random.key(2))
+        batch = made.stages["adam"].optimiser.batch_size
+        samples = made.objective.draw_batch(jax.random.key(2), None, batch)
         rate = optax.constant_schedule(1e-4)
-        state = adam.start(made.theta)
+        transform = adam.moments()
+        state = adam.start(made.theta, transform)
         runs, gradients = {}, {}
         for label, way in WAYS.items():
             objective = objective_by((made if way is None else plain).objective, way)
             function = objective.value_and_grad(samples)
-            step = partial(adam.step, function, rate=rate)
+            step = partial(adam.step, function, rate=rate, transform=transform)
 
             def train(state: Any, count: int, step: Callable[[Any], Any] = step) -> Any:
                 return jax.lax.fori_loop(0, count, lambda _, s: step(s), state)

@@ -1,7 +1,7 @@
 """A training step of the engine against its bare matrix products.
 
 The step (loss, gradient, Adam) of a plain 4×64 tanh network with 2 inputs and 1 output, and of the
-general preset's HyResPINN, at 1,024 points, with the linear part of the equation carried as one
+default HyResPINN, at 1,024 points, with the linear part of the equation carried as one
 operator, as training does. Beside it run the same matrix products, forward and backward, and nothing
 else: no activation, no kernel, no loss. Both run many times inside one
 compiled loop; the floating-point operations of all matrix products are counted in the compiled
@@ -22,20 +22,20 @@ import jax
 import jax.numpy as jnp
 import optax
 from hyrespinn.derivatives import MultiIndex, closure, coordinates, parse
-from hyrespinn.experiments.environment import environment
 from hyrespinn.files import write_json
-from hyrespinn.models import HyResPINNConfig, Inputs
+from hyrespinn.models import HyResPINN, Inputs
 from hyrespinn.models.mlp import MLP
 from hyrespinn.models.parameters import cast, flatten
 from hyrespinn.optim import adam
 from hyrespinn.problems import AllenCahnDirichlet
+from hyrespinn.run.environment import environment
 from jax import Array
 from timing import time_together
 
 FILE = Path(__file__).parents[1] / "results" / "roofline.json"
 POINTS, STEPS = 1024, 50
 WIDTH, DEPTH = 64, 4
-HYBRID = HyResPINNConfig()
+HYBRID = HyResPINN()
 
 
 class Case(NamedTuple):
@@ -87,8 +87,9 @@ def engine_steps(model: Any, points: Array, case: Case, steps: int) -> tuple[Any
         found = {"": series.value} | {name: series[i] for name, i in indices.items()}
         return jnp.mean(case.residual(series[0], found) ** 2)
 
-    step = partial(adam.step, jax.value_and_grad(loss), rate=optax.constant_schedule(1e-4))
-    return partial(_repeat, step, steps), adam.start(theta)
+    transform, rate = adam.moments(), optax.constant_schedule(1e-4)
+    step = partial(adam.step, jax.value_and_grad(loss), rate=rate, transform=transform)
+    return partial(_repeat, step, steps), adam.start(theta, transform)
 
 
 def _repeat(step: Callable[[Any], Any], steps: int, state: Any) -> Any:

@@ -1,6 +1,6 @@
 """How the cost of a step grows with points, parameters, order and dimension.
 
-Steps of Adam and of SSBroyden in training programs of the general preset, float64: with more points
+Steps of Adam and of SSBroyden in training programs of ``--method network``, float64: with more points
 or more parameters on Allen–Cahn, with higher derivatives of ``u_t + ∂ᵏu/∂xᵏ = 0``, and with more
 dimensions of Poisson's equation. All sizes of a curve take turns. Run
 ``python benchmarks/scaling.py``; the figures go to ``results/scaling.json``, curves that are there
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,14 +19,13 @@ from typing import Any
 import hyrespinn as hp
 import jax
 import jax.numpy as jnp
-from hyrespinn.experiments.config import RunConfig
-from hyrespinn.experiments.environment import environment
-from hyrespinn.experiments.presets import configure
 from hyrespinn.files import write_json
 from hyrespinn.problems import AllenCahnDirichlet
+from hyrespinn.run.config import RunConfig, configure
+from hyrespinn.run.environment import environment
 from matplotlib.figure import Figure
 from timing import time_together
-from training import changed, prepare, stepper
+from training import only, prepare, stepper, with_model
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "results" / "scaling.json"
@@ -37,15 +35,15 @@ WARM = 20  # steps before the clock runs: the first line searches are longer
 
 
 def with_points(count: int) -> RunConfig:
-    return changed(
-        configure(AllenCahnDirichlet(), preset="general"), points=count, adam_points=count
-    )
+    changes = {"points.interior": count, "stages.adam.batch": count}
+    return configure(AllenCahnDirichlet(), method="network", settings=changes)
 
 
 def with_parameters(count: int) -> RunConfig:
-    config = configure(AllenCahnDirichlet(), preset="general")
-    model = hp.match_parameters(config.model_config, count, config.problem)
-    return replace(config, model_config=model)
+    config = configure(AllenCahnDirichlet(), method="network")
+    return with_model(
+        config, hp.match_parameters(config.discretisation.model, count, config.problem)
+    )
 
 
 def with_order(order: int) -> RunConfig:
@@ -59,7 +57,7 @@ def with_order(order: int) -> RunConfig:
         def conditions(self) -> list[Any]:
             return [hp.Initial(lambda p: jnp.cos(jnp.pi * p.x)), hp.Periodic("x")]
 
-    return configure(Evolution(), preset="general")
+    return configure(Evolution(), method="network")
 
 
 def with_dimension(dimension: int) -> RunConfig:
@@ -73,7 +71,7 @@ def with_dimension(dimension: int) -> RunConfig:
         def conditions(self) -> list[Any]:
             return [hp.Dirichlet(0.0)]
 
-    return configure(Poisson(), preset="general")
+    return configure(Poisson(), method="network")
 
 
 CURVES: dict[str, tuple[Callable[[int], RunConfig], dict[str, tuple[int, ...]]]] = {
@@ -94,11 +92,10 @@ CURVES: dict[str, tuple[Callable[[int], RunConfig], dict[str, tuple[int, ...]]]]
 def measure(curve: str, optimiser: str, seconds: float) -> list[dict[str, float]]:
     """The milliseconds of a step for every size of a curve."""
     configuration, sizes = CURVES[curve]
-    left_out = {"adam": {"ssbroyden_steps": 0}, "ssbroyden": {"adam_steps": 0}}[optimiser]
     runs, parameters = {}, {}
     with jax.enable_x64(True):
         for size in sizes[optimiser]:
-            made = prepare(changed(configuration(size), **left_out))
+            made = prepare(only(configuration(size), optimiser))
             parameters[size] = int(made.theta.size)
             runs[str(size)] = stepper(made, optimiser, STEPS, WARM)
         best = time_together(runs, seconds, calls=1)

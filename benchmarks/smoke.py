@@ -1,4 +1,4 @@
-"""Every built-in problem once with the smoke preset: does it run, how long, and does it learn?
+"""Every built-in problem once, ``--method network --preset smoke``: does it run, how long, does it learn?
 
 Run ``python benchmarks/smoke.py [PROBLEM …]``; the table goes to ``results/smoke.json``.
 """
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import hyrespinn as hp
-from hyrespinn.experiments.environment import environment
 from hyrespinn.files import write_json
 from hyrespinn.references import reference_of
+from hyrespinn.run.environment import environment
 
 FILE = Path(__file__).parents[1] / "results" / "smoke.json"
 
@@ -23,7 +23,7 @@ def measure(name: str) -> dict[str, Any]:
     problem = hp.problems.problem_named(name)()
     reference_of(problem)  # not counted: it is made once and kept
     begin = time.perf_counter()
-    result = hp.solve(problem, preset="smoke", progress=False).result
+    result = hp.solve(problem, method="network", preset="smoke", progress=False).result
     return {
         "seconds": round(time.perf_counter() - begin, 1),
         "training": round(result["seconds"]["training"], 1),

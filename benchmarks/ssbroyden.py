@@ -8,18 +8,17 @@ Hessian's size. Run ``python benchmarks/ssbroyden.py``; the figures go to ``resu
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from hyrespinn.experiments.environment import environment
-from hyrespinn.experiments.presets import configure
 from hyrespinn.files import write_json
 from hyrespinn.problems import AllenCahnDirichlet
+from hyrespinn.run.config import configure
+from hyrespinn.run.environment import environment
 from timing import time_together
-from training import Prepared, changed, evaluations, prepare
+from training import Prepared, evaluations, only, prepare
 
 FILE = Path(__file__).parents[1] / "results" / "ssbroyden.json"
 SIZES = ((14, 24), (23, 28), (29, 32), (38, 40))  # width and centres
@@ -28,10 +27,10 @@ WARM = 300  # into the first round, where the line search has settled
 
 
 def prepared(width: int, centers: int) -> Prepared:
-    """The general preset with a network of this size, without its first stage."""
-    config = changed(configure(AllenCahnDirichlet(), preset="general"), adam_steps=0)
-    model = replace(config.model_config, width=width, centers=centers)
-    return prepare(replace(config, model_config=model))
+    """The method ``network`` with a network of this size, without its first stage."""
+    changes = {"model.width": width, "model.kernels.count": centers}
+    config = configure(AllenCahnDirichlet(), method="network", settings=changes)
+    return prepare(only(config, "ssbroyden"))
 
 
 def measure(width: int, centers: int, seconds: float) -> dict[str, float]:

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from hyrespinn.experiments.config import RunConfig
-from hyrespinn.experiments.solve import Session
-from hyrespinn.experiments.stages import make_stages
 from hyrespinn.losses.objective import Objective
-from hyrespinn.training.stages import Stage, StageState
+from hyrespinn.models import ModelSpec
+from hyrespinn.optim import OPTIMISERS
+from hyrespinn.run.config import RunConfig, with_settings
+from hyrespinn.run.session import Session
+from hyrespinn.training.stage import Stage, StageState
 from jax import Array
 
 
@@ -50,16 +51,13 @@ def figures(result: Mapping[str, Any]) -> dict[str, Any]:
 def prepare(config: RunConfig, *, operators: bool = True) -> Prepared:
     """Everything that is made before training; call it in the precision of the configuration.
 
-    The first stage is Adam, whatever the preset has; without ``operators`` every derivative travels
-    by itself.
+    Without ``operators`` every derivative travels by itself.
     """
     session = Session(config, progress=False, reference=False)
-    theta, assemble = session._model(jax.random.key(config.seed))
-    stages = make_stages(changed(config, adam_rule="adam").train, assemble(theta))
     if not operators:
         vars(session.statement)["principal_part"] = None
-    objective = session._objective(assemble)
-    return Prepared(objective, theta, {stage.name: stage for stage in stages})
+    theta, training, _ = session.training()
+    return Prepared(training.objective, theta, {stage.name: stage for stage in training.stages})
 
 
 def stepper(prepared: Prepared, name: str, steps: int, warm: int = 0) -> Callable[[], Any]:
@@ -89,6 +87,12 @@ def evaluations(
     return lambda: program(theta, samples, context)
 
 
-def changed(config: RunConfig, **train: Any) -> RunConfig:
-    """The configuration with other settings of training."""
-    return replace(config, train=replace(config.train, **train))
+def with_model(config: RunConfig, model: ModelSpec) -> RunConfig:
+    """The configuration with another model."""
+    return replace(config, discretisation=replace(config.discretisation, model=model))
+
+
+def only(config: RunConfig, name: str) -> RunConfig:
+    """The configuration with one of its stages alone."""
+    kept = tuple(s for s in config.discretisation.stages if OPTIMISERS.name_of(s) == name)
+    return with_settings(config, {"stages": kept})

@@ -10,11 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hyrespinn.discretise import Adaptive
 from hyrespinn.errors import UserError
 from hyrespinn.geometry.sampling import uniform
 from hyrespinn.losses.context import first_window
 from hyrespinn.losses.objective import Objective
 from hyrespinn.losses.terms import Counts, Sampling, Weights
+from hyrespinn.optim import Adam, SSBroyden
 from hyrespinn.problems.boundary import Penalty
 from hyrespinn.problems.statement import state
 from hyrespinn.training.adaptive_windows import SMALLEST, AdaptiveWindows, window_error
@@ -23,12 +25,10 @@ from hyrespinn.training.windows import WindowOutcome
 from helpers import TINY, Heat, in_window_two
 
 RULE = AdaptiveWindows((0.0, 1.0), 4, 1e-3, steps=100)
+ADAM = Adam(20, rate=1e-2, batch=32)
 SETTINGS = {
-    **TINY,
-    "train.adam_steps": 20,
-    "train.ssbroyden_steps": 60,
-    "train.adam_rate": 1e-2,
-    "train.windows": 1,
+    **{k: v for k, v in TINY.items() if not k.startswith("stages")},
+    "stages": (ADAM, SSBroyden(60, round_steps=20)),
 }
 
 
@@ -101,40 +101,35 @@ def test_the_estimate_bounds_the_error_of_a_solution_that_stands_still():
     assert twice == pytest.approx(found + missed / (2 * fields), rel=1e-9)
 
 
+def solved(settings, problem, **options):
+    chosen = {"method": "network", "progress": False, "seed": 2, **options}
+    return hp.solve(problem, settings=settings, **chosen)
+
+
 @pytest.fixture(scope="module")
 def found():
-    settings = {**SETTINGS, "train.window_tolerance": 0.15}
-    return hp.solve(
-        Heat(nu=0.2), preset="general", settings=settings, progress=False, seed=2
-    ), settings
+    return solved({**SETTINGS, "marching": Adaptive(1, tolerance=0.15)}, Heat(nu=0.2))
 
 
 @pytest.mark.slow
 def test_a_whole_run_keeps_converged_windows(found):
-    solution, _ = found
-    windows = solution.result["windows"]
-    assert solution.result["status"] == "target"
-    assert 1 < len(windows) == len(solution.windows) == len(solution.model)
+    windows = found.result["windows"]
+    assert found.result["status"] == "target"
+    assert 1 < len(windows) == len(found.windows) == len(found.model)
     assert all(w["window_error"] <= 0.15 for w in windows)
     assert windows[-1]["end"] == 1
     # Windows that were tried in vain cost steps too.
-    assert solution.result["steps"] > sum(w["steps"] for w in windows)
-    assert solution.result["rel_l2"]["u"] < 0.15 * len(windows)
+    assert found.result["steps"] > sum(w["steps"] for w in windows)
+    assert found.result["rel_l2"]["u"] < 0.15 * len(windows)
 
 
 @pytest.mark.slow
 def test_a_stopped_run_resumes_to_the_same_bits(found, tmp_path):
     """Stopped in a window that comes after a halved one."""
-    whole, settings = found
-    part = hp.solve(
-        Heat(nu=0.2),
-        preset="general",
-        settings=settings,
-        progress=False,
-        seed=2,
-        out=tmp_path / "run",
-        callbacks=[in_window_two],
-    )
+    whole = found
+    settings = {**SETTINGS, "marching": Adaptive(1, tolerance=0.15)}
+    out = tmp_path / "run"
+    part = solved(settings, Heat(nu=0.2), out=out, callbacks=[in_window_two])
     assert part.result["status"] == "interrupted"
     assert part.windows[0] == whole.windows[0]
     again = hp.resume(tmp_path / "run", progress=False)
@@ -146,12 +141,11 @@ def test_a_stopped_run_resumes_to_the_same_bits(found, tmp_path):
 
 @pytest.mark.slow
 def test_a_hopeless_window_ends_the_run_and_says_what_to_do():
-    settings = {**SETTINGS, "train.ssbroyden_steps": 0, "train.window_tolerance": 1e-9}
-    solution = hp.solve(
-        Heat(), preset="general", settings={**settings, "train.windows": 100}, progress=False
-    )
+    small = {k: v for k, v in SETTINGS.items() if not k.startswith("points.adaptive")}
+    settings = {**small, "stages": (ADAM,), "marching": Adaptive(100, tolerance=1e-9)}
+    solution = solved(settings, Heat())
     assert solution.result["status"] == "unconverged"
-    assert "train.window_tolerance" in solution.result["message"]
+    assert "marching.tolerance" in solution.result["message"]
     assert solution.result["rel_l2"] is None
     assert np.isfinite(solution(t=0.0, x=0.5))
     assert np.isnan(solution(t=0.5, x=0.5))
@@ -160,15 +154,21 @@ def test_a_hopeless_window_ends_the_run_and_says_what_to_do():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"train.window_tolerance": 0.1, "train.window_ends": [0.5, 1.0]}, "leave"),
-        ({"train.window_tolerance": -0.1}, "train.window_tolerance"),
-        ({"train.window_tolerance": 0.1, "train.windows": 0}, "train.windows"),
         (
-            {"train.window_tolerance": 0.1, "train.adam_steps": 0, "train.ssbroyden_steps": 0},
-            "need steps",
+            {"marching": "adaptive", "marching.ends": [0.5, 1.0]},
+            r"Unknown setting 'marching\.ends'",
         ),
+        ({"marching": Adaptive(tolerance=-0.1)}, r"marching\.tolerance must be positive"),
+        ({"marching": Adaptive(tolerance=0.0)}, r"marching\.tolerance must be positive"),
+        ({"marching": Adaptive(0)}, "at least one window"),
+        ({"marching": Adaptive(overshoot=-0.1)}, r"marching\.overshoot cannot be negative"),
     ],
 )
 def test_bad_settings_are_explained(settings, message):
     with pytest.raises(UserError, match=message):
-        hp.solve(Heat(), preset="general", settings=settings, progress=False)
+        solved(settings, Heat())
+
+
+def test_windows_that_find_their_lengths_need_steps():
+    with pytest.raises(UserError, match="need steps"):
+        AdaptiveWindows((0.0, 1.0), 4, 1e-3, steps=0)

@@ -210,7 +210,7 @@ def test_a_solution_on_a_square_can_be_evaluated(data, x64):
     made = problem(SQUARE, [hp.Dirichlet(data)])
     config = hp.HyResPINN(width=3, kernels=Moving(3))
     model = config.build(Lifted().inputs(state(made)), jax.random.key(0))
-    solution = hp.Solution(made, model, "hyrespinn", config, "float64", True)
+    solution = hp.Solution(made, model, config, "float64", Lifted())
     x, y = np.array([0.0, 2.0, 1.0]), np.array([0.2, 0.1, 0.5])
     expected = wave(Point(jnp.stack([x, y], axis=1), ("x", "y"))) if callable(data) else 0.0
     np.testing.assert_allclose(solution(x=x, y=y), expected, atol=1e-13)

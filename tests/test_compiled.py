@@ -9,14 +9,14 @@ import sys
 
 import jax
 import pytest
-from hyrespinn.experiments import compiled
+from hyrespinn.run import compiled
 
 RUN = """
 import json
 import hyrespinn as hp
 solution = hp.solve(
-    hp.problems.Heat1D(), preset="smoke", progress=False, reference=False,
-    settings={"train.adam_steps": 3, "train.ssbroyden_steps": 0, "train.points": 64},
+    "heat-1d", method="network", preset="smoke", progress=False, reference=False,
+    settings={"stages": "adam:3", "points.interior": 64},
 )
 print(json.dumps({"loss": solution.result["losses"]["total"], **solution.result["seconds"]}))
 """

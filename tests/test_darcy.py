@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hyrespinn.derivatives import closure, coordinates, lift
+from hyrespinn.discretise import Drawn
 from hyrespinn.errors import UserError
-from hyrespinn.experiments.config import with_settings
-from hyrespinn.experiments.presets import configure
+from hyrespinn.optim import Adam
 from hyrespinn.problems import (
     Darcy2DDirichlet,
     Darcy2DNeumann,
@@ -25,8 +25,7 @@ from hyrespinn.problems.fields import Field, Point, fields_of
 from hyrespinn.problems.permeability import Permeability, flux, minus_divergence
 from hyrespinn.problems.statement import state
 from hyrespinn.references import reference_of
-
-from helpers import TINY
+from hyrespinn.run.config import configure, with_settings
 
 RING = hp.Annulus(0.25, 1.0)
 TUBE = RING.extrude(z=(0, 1))
@@ -297,7 +296,7 @@ def deriving(derived):
 )
 def test_a_wrong_derived_quantity_is_explained_before_training(derived, message):
     with pytest.raises(UserError, match=message):
-        hp.solve(deriving(derived), progress=False, settings=TINY)
+        hp.solve(deriving(derived), progress=False)
 
 
 X, Y = np.meshgrid(np.linspace(0, 1, 5), np.linspace(0, 2, 7), indexing="ij")
@@ -321,8 +320,17 @@ def test_the_reference_has_whatever_is_derived(derived, expected):
     np.testing.assert_allclose(found, np.stack(expected, axis=-1), atol=1e-12)
 
 
-SETTINGS = {**TINY, "train.adam_steps": 10, "train.ssbroyden_steps": 0, "train.boundary_points": 16}
-UNTRAINED = {**SETTINGS, "train.adam_steps": 0}
+SETTINGS = {
+    "model.width": 6,
+    "model.kernels.count": 5,
+    "stages": (Adam(10, batch=32),),
+    "points": Drawn(64, boundary=16),
+}
+UNTRAINED = {**SETTINGS, "stages": (Adam(1, rate=1e-12, batch=32),)}
+
+
+def solve(problem, settings=SETTINGS, **options):
+    return hp.solve(problem, method="network", progress=False, settings=settings, **options)
 
 
 @pytest.fixture(scope="module")
@@ -332,7 +340,7 @@ def run(tmp_path_factory):
     problem = Darcy2DDirichlet(mu=MATRIX)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Darcy2DDirichlet, "test_grid", (41, 45))
-        return out, hp.solve(problem, out=out, progress=False, settings=SETTINGS)
+        return out, solve(problem, out=out)
 
 
 def test_a_solve_reports_the_flux_beside_the_pressure(run):
@@ -406,7 +414,7 @@ def test_outside_the_ring_there_is_nothing(run):
 def test_a_function_for_mu_is_saved_with_the_solution(tmp_path):
     """A registered problem, but a parameter that no JSON holds: it is stored as code."""
     problem = Darcy2DDirichlet(mu=lambda p: 1 + p.x**2)
-    solution = hp.solve(problem, progress=False, settings=UNTRAINED, reference=False)
+    solution = solve(problem, UNTRAINED, reference=False)
     solution.save(tmp_path / "ring.hyres")
     again = hp.Solution.load(tmp_path / "ring.hyres")
     at = {"x": np.array([0.3, 0.5, -0.9]), "y": np.array([0.4, -0.2, 0.1])}
@@ -423,7 +431,7 @@ def test_a_scalar_is_derived_too():
         def derived(self, u, p):
             return {"energy": 0.5 * (u.x**2 + u.y**2)}
 
-    solution = hp.solve(Energy(), progress=False, settings=UNTRAINED)
+    solution = solve(Energy(), UNTRAINED)
     assert list(solution.result["rel_l2"]) == ["u", "energy"]
     at = {"x": np.array([0.1, 0.9]), "y": np.array([1.5, 0.5])}
     slopes = [solution.derivative(c, **at) for c in "xy"]

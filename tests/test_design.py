@@ -34,7 +34,8 @@ def test_what_is_beyond_a_bound_is_seen(design, tmp_path):
         + "class C:\n    def __init__(self, a, b, c, d, e, f, g, h, *, i): ...\n"
     )
     (tmp_path / "two.py").write_text(
-        "from .one import a1\ndef f(x):\n" + "".join(f"    if x == {i}: return\n" for i in range(15))
+        "from .one import a1\ndef f(x):\n"
+        + "".join(f"    if x == {i}: return\n" for i in range(15))
     )
     package = tmp_path / "package"
     package.mkdir()

@@ -35,7 +35,8 @@ class ForeignSpec(ModelSpec):
 
 @pytest.fixture
 def registered(monkeypatch):
-    monkeypatch.setitem(MODELS, "foreign", ForeignSpec)
+    monkeypatch.setattr(MODELS, "_classes", dict(MODELS))
+    hp.register("foreign")(ForeignSpec)
 
 
 @pytest.mark.slow
@@ -64,8 +65,20 @@ def test_it_can_be_trained_saved_and_loaded(registered, tmp_path):
     settings = {key: value for key, value in TINY.items() if not key.startswith("model.")}
     solution = hp.solve(Heat(), model="foreign", preset="smoke", progress=False, settings=settings)
     result = solution.result
+    assert (result["method"], result["model"]) == ("network", "foreign")
     assert isinstance(solution.model, Foreign)
     assert result["rel_l2"]["u"] < 0.2
     solution.save(tmp_path / "foreign.hyres")
     again = hp.Solution.load(tmp_path / "foreign.hyres")
     assert float(again(t=0.3, x=0.4)) == float(solution(t=0.3, x=0.4))
+
+
+def test_a_specification_without_a_name_can_be_solved_and_not_be_saved(tmp_path):
+    """A file could not say what it is."""
+    options = {"settings": {"stages": "adam:2", "points.interior": 16}, "progress": False}
+    solution = hp.solve(Heat(), model=ForeignSpec(width=3), preset="smoke", **options)
+    assert solution.result["model"] == "ForeignSpec"
+    assert solution.result["why"] == "the model ForeignSpec was asked for"
+    assert solution.spec == ForeignSpec(width=3)
+    with pytest.raises(hp.UserError, match="ForeignSpec has no name as a model; write @register"):
+        solution.save(tmp_path / "foreign.hyres")

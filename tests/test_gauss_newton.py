@@ -10,13 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hyrespinn.experiments.config import with_settings
-from hyrespinn.experiments.presets import configure
-from hyrespinn.experiments.solve import solve_configured
+from hyrespinn.discretise import Drawn, Fixed, ResidualAdaptive, Stopping
 from hyrespinn.models import PINN, KernelExpansion, Scattered
 from hyrespinn.models.kernels.initialise import spaced_widths
 from hyrespinn.models.linear_part import linear_mask
 from hyrespinn.models.parameters import flatten
+from hyrespinn.optim import GaussNewton, SSBroyden
 from hyrespinn.optim import gauss_newton as gn
 from hyrespinn.problems.boundary import Lifted
 from hyrespinn.problems.statement import state
@@ -27,21 +26,16 @@ pytestmark = pytest.mark.usefixtures("x64")
 
 KERNELS = Scattered(count=48, overlap=2.5, time_width=2.0, time_levels=4.0, exterior=0.0)
 SETTINGS = {
-    "train.stages": ("gauss-newton:12",),
-    "train.points": 160,
-    "train.initial_points": 40,
-    "train.pool": 1,
-    "train.relative_target": 0.0,
+    "stages": (GaussNewton(12),),
+    "points": Drawn(160, 40, adaptive=None),
+    "stopping": Stopping(),
 }
 
 
-def configured(problem, kernels=KERNELS, **changes):
-    config = with_settings(configure(problem, preset="general"), {**SETTINGS, **changes})
-    return replace(config, model_config=KernelExpansion(kernels))
-
-
-def solved(problem, kernels=KERNELS, out=None, **changes):
-    return solve_configured(configured(problem, kernels, **changes), progress=False, out=out)
+def solved(problem, kernels=KERNELS, changes=None, **options):
+    settings = {**SETTINGS, **(changes or {})}
+    model = KernelExpansion(kernels)
+    return hp.solve(problem, model=model, settings=settings, progress=False, **options)
 
 
 def least_squares(matrix, right, damping):
@@ -181,8 +175,8 @@ def test_kernels_by_their_spacing():
 
 
 def test_a_steady_problem_is_solved_in_a_few_steps():
-    changes = {"train.points": 400, "train.boundary_points": 80}
-    result = solved(hp.problems.Poisson2D(), replace(KERNELS, count=160), **changes).result
+    changes = {"points": Drawn(400, boundary=80, adaptive=None)}
+    result = solved(hp.problems.Poisson2D(), replace(KERNELS, count=160), changes).result
     assert result["status"] == "converged"
     assert result["steps"] <= 5
     assert result["rel_l2"]["u"] < 1e-3
@@ -191,11 +185,11 @@ def test_a_steady_problem_is_solved_in_a_few_steps():
 @pytest.mark.slow
 def test_a_march_resumes_to_the_same_bits(tmp_path):
     """Stopped in the second window, resumed: everything after it is the same."""
-    changes = {"train.windows": 3}
-    whole = solved(Heat(), **changes)
+    changes = {"marching": Fixed(3)}
+    whole = solved(Heat(), changes=changes)
     assert whole.result["status"] == "converged"
     assert whole.result["rel_l2"]["u"] < 1e-4
-    part = solved(Heat(), out=tmp_path / "run", callbacks=[in_window_two], **changes)
+    part = solved(Heat(), changes=changes, out=tmp_path / "run", callbacks=[in_window_two])
     assert part.result["status"] == "interrupted"
     again = hp.resume(tmp_path / "run", progress=False)
     assert again.result["status"] == "converged"
@@ -206,26 +200,35 @@ def test_a_march_resumes_to_the_same_bits(tmp_path):
 
 @pytest.mark.slow
 def test_new_points_begin_where_a_round_has_converged():
-    changes = {"train.gn_rounds": 2, "train.pool": 2, "train.stages": ("gauss-newton:30",)}
-    result = solved(Heat(), **changes).result
-    once = solved(Heat(), **{**changes, "train.gn_rounds": 1}).result
+    points = Drawn(160, 40, adaptive=ResidualAdaptive(pool=2))
+    once, result = (
+        solved(
+            Heat(), changes={"points": points, "stages": (GaussNewton(30, most_rounds=rounds),)}
+        ).result
+        for rounds in (1, 2)
+    )
     assert result["status"] == once["status"] == "converged"
     assert once["steps"] < result["steps"] < 30
 
 
 @pytest.mark.slow
 def test_another_stage_goes_on_where_gauss_newton_has_converged():
-    result = solved(Heat(), **{"train.stages": ("gauss-newton:12", "ssbroyden:5")}).result
+    stages = (GaussNewton(12), SSBroyden(5))
+    result = solved(Heat(), changes={"stages": stages}).result
     assert result["status"] == "completed"
     assert result["steps"] < 12 + 5
 
 
 def test_exterior_centres_make_a_better_solution():
     """Near a boundary with kernels on one side of it alone, coefficients are large and cancel."""
-    changes = {"train.points": 480, "train.exact": False, "train.weight_per_order": 100.0}
+    changes = {
+        "points": Drawn(480, adaptive=None),
+        "boundary": "penalty",
+        "weights.per_order": 100.0,
+    }
     errors = [
         solved(
-            hp.problems.Poisson2D(), Scattered(200, overlap=2.2, exterior=exterior), **changes
+            hp.problems.Poisson2D(), Scattered(200, overlap=2.2, exterior=exterior), changes
         ).result["rel_l2"]["u"]
         for exterior in (0.0, 3.0)
     ]

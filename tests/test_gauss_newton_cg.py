@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 
 import hyrespinn as hp
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hyrespinn.discretise import Adaptive, Causal, Drawn, Fixed, Grid
 from hyrespinn.errors import UserError
-from hyrespinn.experiments.config import with_settings
-from hyrespinn.experiments.presets import configure
-from hyrespinn.experiments.solve import Session, solve_configured
 from hyrespinn.losses.context import first_window
 from hyrespinn.losses.jacobian import linearised, weighted_rows
 from hyrespinn.models import HyResPINN, KernelExpansion, Lattice, Scattered
 from hyrespinn.models.linear_part import lattice_places
+from hyrespinn.optim import Adam, GaussNewton, GaussNewtonCG
 from hyrespinn.optim import gauss_newton_cg as gn
 from hyrespinn.optim.conjugate_gradients import least_squares
-from hyrespinn.training.circulant import circulant_preconditioner
+from hyrespinn.run.config import configure
+from hyrespinn.run.session import Session
+from hyrespinn.run.solve import solve_configured
+from hyrespinn.training.circulant import check_lattice, circulant_preconditioner
 
 from helpers import in_window_two
 
@@ -73,17 +75,15 @@ class Pair(hp.Problem):
 def settings(lattice, points):
     return {
         "model.kernels.counts": lattice,
-        "train.lattice": points,
-        "train.windows": 4,
-        "train.window_growth": 0.0,
+        "points.counts": points,
+        "marching": Fixed(4, start="warm"),
     }
 
 
 def prepared(problem, changes, length=0.1):
-    config = with_settings(configure(problem), changes)
-    session = Session(config, progress=False, reference=False)
-    theta, assemble = session._model(jax.random.key(0))
-    objective = session._objective(assemble)
+    config = configure(problem, method="collocation", settings=changes)
+    theta, training, _ = Session(config, progress=False, reference=False).training()
+    objective = training.objective
     context = objective.context(first_window(theta, 0.0, length))
     return objective, theta, objective.draw(jax.random.key(1), context), context
 
@@ -167,7 +167,7 @@ def test_a_direction_that_is_not_finite_is_no_end():
 
 def test_single_precision_is_refused():
     """By hand, two windows in single precision ended with an error of 0.4."""
-    config = dataclasses.replace(configure(Carried()), precision="float32")
+    config = replace(configure(Carried()), precision="float32")
     with pytest.raises(UserError, match="--precision float64"):
         solve_configured(config, progress=False)
 
@@ -206,33 +206,44 @@ def test_a_march_resumes_to_the_same_bits_and_is_saved(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("problem", "changes", "message"),
+    ("changes", "message"),
     [
-        (Carried(), {"train.lattice": ()}, "kernels and points on lattices"),
-        (Carried(), {"train.lattice": (7, 20)}, "multiple of that of kernels"),
-        (Carried(), {"train.exact": False}, "periodic along all"),
-        (Carried(), {"train.lattice": (6, 16)}, "8 coefficients at each place"),
-        (Carried(), {"train.cg_tolerance": 1.0}, "train.cg_tolerance is a share"),
+        ({"points": Drawn(100)}, "needs kernels on a lattice and points on a grid"),
+        ({"points.counts": (7, 20)}, "multiple of that of kernels"),
+        ({"boundary": "penalty"}, "periodic along all"),
+        ({"points.counts": (6, 16)}, "8 coefficients at each place"),
+        ({"stages.gauss-newton-cg.tolerance": 1.0}, "tolerance is a share"),
+        ({"stages.gauss-newton-cg.iterations": 0}, "at least one iteration"),
         (
-            Carried(),
-            {"train.stages": "adam:9999999,gauss-newton-cg:1", "train.lattice": ()},
-            "kernels and points on lattices",
+            {"stages": (Adam(9_999_999), GaussNewtonCG(1)), "points": Drawn(100)},
+            "needs kernels on a lattice and points on a grid",
         ),
-        (Carried(), {"train.causal_chunks": 4}, "train.causal_chunks"),
-        (Carried(), {"train.window_tolerance": 0.1}, "train.window_tolerance"),
+        ({"weights.causal": Causal(4)}, "Causal weights and adaptive windows need points"),
+        ({"marching": Adaptive()}, "Causal weights and adaptive windows need points"),
     ],
 )
-def test_what_does_not_fit_a_lattice_is_explained(problem, changes, message):
+def test_what_does_not_fit_a_lattice_is_explained(changes, message):
     changes = {**settings((8, 16), (7, 16)), **changes}
+    if "points" in changes:
+        del changes["points.counts"]
     with pytest.raises(UserError, match=message):
-        hp.solve(problem, settings=changes, progress=False)
+        hp.solve(Carried(), settings=changes, progress=False)
 
 
 @pytest.mark.parametrize("model", [HyResPINN(), KernelExpansion(Scattered(50))], ids=repr)
 def test_kernels_that_stand_on_no_lattice_are_refused(model):
-    config = dataclasses.replace(configure(Carried()), model_config=model)
+    config = configure(Carried())
+    on_grid = replace(config.discretisation, model=model)
+    with pytest.raises(UserError, match="Points on a grid are for kernels on a lattice"):
+        solve_configured(replace(config, discretisation=on_grid), progress=False)
+    drawn = replace(on_grid, points=Drawn(100))
+    with pytest.raises(UserError, match=r"needs kernels on a lattice .* take gauss-newton"):
+        solve_configured(replace(config, discretisation=drawn), progress=False)
+    # Whoever calls the optimiser without a discretisation is told as well.
+    made = replace(drawn, stages=(GaussNewton(1),))
+    theta, training, _ = Session(replace(config, discretisation=made), progress=False).training()
     with pytest.raises(UserError, match="a KernelExpansion on a Lattice"):
-        solve_configured(config, progress=False)
+        check_lattice(training.objective, theta)
 
 
 class Kept(Carried):
@@ -244,10 +255,10 @@ class Kept(Carried):
 
 def test_a_condition_beside_the_start_is_refused():
     changes = {
-        "train.stages": "gauss-newton-cg:5", "train.window_start": "warm",
-        "train.lattice": (7, 16), "train.windows": 4,
-    }  # fmt: skip
+        "points": Grid((7, 16)),
+        "marching": Fixed(4, start="warm"),
+        "stages": (GaussNewtonCG(5),),
+    }
     model = KernelExpansion(Lattice((8, 16)))
-    config = dataclasses.replace(with_settings(configure(Kept()), changes), model_config=model)
     with pytest.raises(UserError, match="no conditions but those at the initial time"):
-        solve_configured(config, progress=False)
+        hp.solve(Kept(), model=model, settings=changes, progress=False)

@@ -8,8 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hyrespinn.errors import UserError
-from hyrespinn.experiments.config import TrainConfig
-from hyrespinn.experiments.stages import make_stages
 from hyrespinn.geometry.sampling import uniform
 from hyrespinn.losses.context import first_window, next_window
 from hyrespinn.losses.objective import Objective
@@ -18,11 +16,13 @@ from hyrespinn.models import MODELS, Gates, Moving
 from hyrespinn.models.kernels import Gaussian
 from hyrespinn.models.linear_part import linear_part
 from hyrespinn.models.parameters import cast, flatten
+from hyrespinn.optim import Adam
 from hyrespinn.problems.boundary import Lifted
 from hyrespinn.problems.statement import state
+from hyrespinn.run.config import configure
 from hyrespinn.training.last_layer import _from_equation, _from_start, fit_last_layer
 
-from helpers import TINY, Heat
+from helpers import Heat
 
 KEY = jax.random.key(4)
 MISFITS = {"initial": _from_start, "equation": _from_equation}
@@ -56,7 +56,7 @@ def test_nothing_is_left_for_the_last_layer_to_do(name, fit):
     linear, put = linear_part(objective.assemble, fitted)
     r = np.asarray(misfit(fitted))
     assert np.linalg.norm(r) < 0.9 * np.linalg.norm(misfit(theta))
-    columns = np.asarray(jax.jit(jax.jacfwd(lambda v: misfit(put(v))))(linear))
+    columns = np.asarray(jax.jit(jax.jacrev(lambda v: misfit(put(v))))(linear))
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     strong = left[:, sizes > 2e-3 * sizes[0]]
     assert strong.shape[1] >= 3
@@ -85,38 +85,49 @@ def test_a_window_is_fitted_to_the_end_of_the_one_before():
 @pytest.mark.slow
 def test_a_fitted_start_is_close_to_a_linear_problem():
     """Without a step of training: the error of a fitted network is far below that of the other."""
-    nothing = {**TINY, "train.adam_steps": 1, "train.ssbroyden_steps": 0, "train.adam_rate": 1e-9}
-    del nothing["model.kernels.count"]
+    nothing = {
+        "model.width": 24,
+        "points.interior": 400,
+        "points.initial": 16,
+        "stages": (Adam(1, rate=1e-9, batch=32),),
+    }
     errors = [
         hp.solve(
-            Heat(), model="piratenet", preset="general", progress=False,
-            settings={**nothing, "model.width": 24, "train.points": 400, "train.last_layer": fit},
+            Heat(), model="piratenet", progress=False, settings={**nothing, "initial_fit": fit}
         ).result["rel_l2"]["u"]
         for fit in ("none", "initial", "equation")
-    ]  # fmt: skip
+    ]
     assert errors[1] < 0.5 * errors[0]
     assert errors[2] < 0.05 < errors[1]
 
 
+@pytest.mark.usefixtures("x64")
 def test_no_time_no_initial_condition_to_fit():
-    with pytest.raises(UserError, match="last_layer=equation"):
-        hp.solve(
-            hp.problems.problem_named("poisson-2d")(), preset="smoke", progress=False,
-            settings={"train.last_layer": "initial"},
-        )  # fmt: skip
+    settings = {"initial_fit": "initial"}
+    with pytest.raises(UserError, match="poisson-2d has no time; take equation"):
+        hp.solve("poisson-2d", preset="smoke", progress=False, settings=settings)
+    objective, theta = made("pinn", hp.problems.Poisson2D())
+    with pytest.raises(UserError, match="initial_fit=equation"):
+        fit_last_layer(objective, theta, objective.context(), KEY, "initial")
+
+
+def in_turn(model, stages):
+    """The stages of a chain that is trained level by level."""
+    config = configure(Heat(), model="stackedpinn", settings={"in_turn": True, "stages": stages})
+    return config.discretisation.make_stages(model)
 
 
 def test_level_by_level_has_stages_for_every_network():
     chain = MODELS["stackedpinn"](width=4, levels=2)
-    model = chain.build(Lifted().inputs(state(Heat())), KEY)
-    stages = make_stages(TrainConfig(adam_steps=90, ssbroyden_steps=31, levels="in turn"), model)
+    inputs = Lifted().inputs(state(Heat()))
+    stages = in_turn(chain.build(inputs, KEY), "adam:90, ssbroyden:31")
     assert [(s.name, s.part, s.steps) for s in stages] == [
         (name, part, steps)
         for part in (1, 2, 3)
         for name, steps in (("adam", 30), ("ssbroyden", 10))
     ]
     with pytest.raises(UserError, match="chain of networks"):
-        make_stages(TrainConfig(levels="in turn"), None)
+        in_turn(MODELS["pinn"](width=4).build(inputs, KEY), "adam:90")
 
 
 @pytest.mark.slow
@@ -125,7 +136,7 @@ def test_training_a_level_leaves_the_others_alone():
     """A step of the second network's stage moves its parameters and no others."""
     objective, theta = made("stackedpinn", levels=1)
     model = objective.assemble(theta)
-    stage = make_stages(TrainConfig(adam_steps=4, ssbroyden_steps=0, levels="in turn"), model)[1]
+    stage = in_turn(model, "adam:4")[1]
     part = objective.upto(stage.part)
     state = stage.start(part, theta, KEY, part.context())
     state = jax.jit(lambda s: stage.run(part, s, jnp.asarray(2)))(state)

@@ -9,30 +9,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hyrespinn.experiments.config import with_settings
-from hyrespinn.experiments.presets import configure
-from hyrespinn.experiments.solve import Session
+from hyrespinn.discretise import Causal, Drawn, Fixed
 from hyrespinn.losses.adaptive import Adaptivity
 from hyrespinn.losses.context import first_window
 from hyrespinn.losses.jacobian import linearised, weighted_rows
 from hyrespinn.models.linear_part import linear_part
 from hyrespinn.optim import levenberg_marquardt as lm
+from hyrespinn.run.config import configure
+from hyrespinn.run.session import Session
 from hyrespinn.training.stage import Stage
 from hyrespinn.training.system import LossSystem
 
 pytestmark = pytest.mark.usefixtures("x64")
 SMALL = {
-    "train.points": 37,
-    "train.initial_points": 11,
-    "train.boundary_points": 8,
+    "points": Drawn(37, 11, 8),
     "model.width": 5,
     "model.kernels.count": 4,
     "model.gates.beta": 0.5,
 }
 CASES = {
-    "allen-cahn-dirichlet": {"train.exact": False},
+    "allen-cahn-dirichlet": {"boundary": "penalty"},
     "darcy-2d-neumann": {},
-    "allen-cahn-periodic": {"train.exact": False},
+    "allen-cahn-periodic": {"boundary": "penalty"},
     "grey-scott": {"model.gates.penalty": 0.1},
 }
 ORDERED = ("allen-cahn-dirichlet", "darcy-2d-neumann")
@@ -41,14 +39,12 @@ ORDERED = ("allen-cahn-dirichlet", "darcy-2d-neumann")
 
 def case(name, precision="float64", **changes):
     """An objective with its parameters, points and context."""
-    config = configure(hp.problems.problem_named(name)(), precision=precision, preset="general")
-    config = with_settings(config, {**SMALL, **changes})
-    session = Session(config, progress=False, reference=False)
-    theta, assemble = session._model(jax.random.key(3))
-    objective = session._objective(assemble)
-    window = None
-    if changes.get("train.windows", 1) > 1:
-        window = first_window(theta, 0.0, 0.3)
+    problem = hp.problems.problem_named(name)()
+    settings = {**SMALL, **changes}
+    config = configure(problem, method="network", precision=precision, seed=3, settings=settings)
+    theta, training, _ = Session(config, progress=False, reference=False).training()
+    objective = training.objective
+    window = first_window(theta, 0.0, 0.3) if "marching" in changes else None
     context = objective.context(window)
     weights = {n: w * (1.5 + i) for i, (n, w) in enumerate(context.weights.items())}
     context = context._replace(weights=weights)
@@ -84,7 +80,7 @@ def test_the_jacobian_is_that_of_the_weighted_vector(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("frozen", [False, True])
 def test_causal_weights_and_a_window_reach_the_rows(frozen):
-    settings = {"train.causal_chunks": 4, "train.causal_tolerances": (0.3,), "train.windows": 3}
+    settings = {"weights.causal": Causal(4, tolerances=(0.3,)), "marching": Fixed(3)}
     objective, theta, samples, context = case("allen-cahn-dirichlet", **settings)
     if frozen:
         context = context._replace(causal=jnp.array([1.0, 0.5, 0.2, 0.1]))
@@ -262,7 +258,7 @@ def test_not_a_number_counts_as_no_decrease():
 @pytest.mark.slow
 def test_a_network_that_is_linear_in_its_parameters_is_solved_in_one_step():
     """Poisson's equation, trained in the last layer alone."""
-    objective, theta, samples, context = case("darcy-2d-dirichlet", **{"train.points": 200})
+    objective, theta, samples, context = case("darcy-2d-dirichlet", **{"points": Drawn(200, 11, 8)})
     linear, put = linear_part(objective.assemble, theta)
 
     def rows(values):
@@ -305,7 +301,7 @@ def stage(**changes):
 @pytest.mark.slow
 @pytest.mark.parametrize("sketch_above", [5000, 10])
 def test_a_stage_descends_and_can_be_restarted(sketch_above):
-    objective, theta, _, context = case("allen-cahn-dirichlet", **{"train.exact": False})
+    objective, theta, _, context = case("allen-cahn-dirichlet", **{"boundary": "penalty"})
     made = stage(sketch_above=sketch_above)
 
     @jax.jit

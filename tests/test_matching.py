@@ -23,13 +23,12 @@ from hyrespinn.models import (
     ModelSpec,
     Moving,
     Scattered,
-    from_json,
     match_parameters,
-    to_json,
     tolerance,
 )
 from hyrespinn.models.kernels import Full, Isotropic
 from hyrespinn.models.parameters import flatten
+from hyrespinn.settings import from_json, to_json
 
 BOUNDS = ((0.0, 1.0), (-1.0, 3.0))
 KEY = jax.random.key(3)
@@ -211,7 +210,7 @@ def test_the_knob_is_turned_as_little_as_possible(name, target):
 def test_a_matched_network_is_built_and_rebuilt(name):
     given = inputs(2)
     config = match_parameters(MODELS[name](**DEEP[name][-1]), 900, given)
-    again = from_json(json.loads(json.dumps(to_json(config))))
+    again = from_json(ModelSpec, json.loads(json.dumps(to_json(config))))
     assert again == config
     assert size_of(again, given) == config.count(given)
     assert abs(config.count(given) - 900) <= 45

@@ -25,16 +25,16 @@ from hyrespinn.models import (
     Inputs,
     Lattice,
     Model,
+    ModelSpec,
     Moving,
     Scattered,
     SigmoidGate,
-    from_json,
     linear_part,
-    to_json,
 )
-from hyrespinn.models.kernels import Full, Gaussian, Isotropic
+from hyrespinn.models.kernels import Full, Gaussian, Isotropic, Kernel
 from hyrespinn.models.kernels.rbf import RBF
 from hyrespinn.models.parameters import cast, flatten
+from hyrespinn.settings import from_json, to_json
 
 from helpers import Heat, some_slow
 
@@ -170,12 +170,9 @@ def test_it_trains_saves_and_loads(name, tmp_path):
 
     The same of a HyResPINN is in the tests of runs and solutions.
     """
-    quick = {"model.width": 6, "train.adam_steps": 100, "train.ssbroyden_steps": 0,
-             "train.points": 64}  # fmt: skip
-    solution = hp.solve(
-        Heat(), model=name, preset="general", settings=quick, progress=False, out=tmp_path / "run"
-    )
-    assert solution.result["model"] == name
+    quick = {"model.width": 6, "stages": "adam:100", "points.interior": 64}
+    solution = hp.solve(Heat(), model=name, settings=quick, progress=False, out=tmp_path / "run")
+    assert (solution.result["model"], solution.result["method"]) == (name, "network")
     assert solution.result["rel_l2"]["u"] < solution.result["rel_l2_initial"]["u"]
     loaded = hp.Solution.load(tmp_path / "run" / "solution.hyres", problem=Heat())
     x = np.linspace(0, 1, 7)
@@ -198,7 +195,7 @@ def test_a_misspelt_activation_is_refused(name):
 def test_specifications_are_plain_values(name, settings):
     """They survive being written as text, and build the same network again."""
     spec = MODELS[name](**settings)
-    again = from_json(json.loads(json.dumps(to_json(spec))))
+    again = from_json(ModelSpec, json.loads(json.dumps(to_json(spec))))
     assert again == spec
     assert hash(again) == hash(spec)
     assert type(again) is type(spec)
@@ -212,9 +209,9 @@ def test_the_parts_of_a_specification_come_back_too():
     )
     written = to_json(spec)
     assert written["kernels"]["kernel"] == {"kind": "gaussian"}
-    assert from_json(written) == spec
+    assert from_json(ModelSpec, written) == spec
     with pytest.raises(UserError, match="Did you mean 'gaussian'"):
-        from_json({"kind": "gausian"})
+        from_json(Kernel, {"kind": "gausian"})
 
     class Unnamed(Gaussian):
         pass

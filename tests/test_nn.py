@@ -12,6 +12,7 @@ import pytest
 from hyrespinn.derivatives import closure, coordinates
 from hyrespinn.errors import UserError
 from hyrespinn.models import (
+    MODELS,
     Deep,
     Factorisation,
     Fourier,
@@ -21,7 +22,6 @@ from hyrespinn.models import (
     Inputs,
     Moving,
     SigmoidGate,
-    model_named,
 )
 from hyrespinn.models.dense import Dense, FactorisedDense, glorot
 from hyrespinn.models.embeddings import Embedding
@@ -239,7 +239,7 @@ def test_parameter_count_of_the_default_network(x64):
     rbf = 32 * 2 + 32 * 2 + 32 * 24
     dnn = (2 * 24 + 24) + 2 * (24 * 24 + 24)
     assert theta.size == (2 * 24 + 24) + rbf + dnn + (24 * 2 + 2) + 2
-    assert model_named("hyrespinn") is HyResPINN
+    assert MODELS["hyrespinn"] is HyResPINN
 
 
 def test_a_closed_block_is_the_identity(x64):

@@ -13,8 +13,8 @@ from hyrespinn.geometry.sampling import uniform
 from hyrespinn.losses import Counts, Objective, Sampling, Weights
 from hyrespinn.losses.context import first_window
 from hyrespinn.losses.jacobian import weighted_rows
-from hyrespinn.nn import PINNConfig
-from hyrespinn.nn.parameters import cast, flatten
+from hyrespinn.models import PINN
+from hyrespinn.models.parameters import cast, flatten
 from hyrespinn.problems.boundary import Lifted, Penalty, Reflected
 from hyrespinn.problems.statement import state
 
@@ -46,7 +46,7 @@ class Warm(hp.Problem):
 
 def made(problem, boundary=None, lattice=False):
     statement, boundary = state(problem), boundary or Lifted()
-    model = PINNConfig(width=4, depth=1).build(boundary.inputs(statement), jax.random.key(0))
+    model = PINN(width=4, depth=1).build(boundary.inputs(statement), jax.random.key(0))
     theta, assemble = flatten(cast(model, "float64"))
     grid = None
     if lattice:

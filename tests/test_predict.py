@@ -9,8 +9,6 @@ import jax.numpy as jnp
 import pytest
 from hyrespinn import cli
 
-from helpers import TINY
-
 
 class Ring(hp.Problem):
     """Diffusion on a ring."""
@@ -27,8 +25,8 @@ class Ring(hp.Problem):
 
 @pytest.fixture(scope="module")
 def ring(tmp_path_factory):
-    settings = {**TINY, "train.adam_steps": 5, "train.ssbroyden_steps": 0}
-    solution = hp.solve(Ring(), preset="general", progress=False, settings=settings)
+    settings = {"model.width": 6, "points.interior": 64, "stages": "adam:5"}
+    solution = hp.solve(Ring(), method="network", progress=False, settings=settings)
     path = tmp_path_factory.mktemp("ring") / "ring.hyres"
     solution.save(path)
     return path

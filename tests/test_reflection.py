@@ -10,17 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hyrespinn.derivatives import closure, coordinates, lift
+from hyrespinn.discretise import Lifted, Reflected
 from hyrespinn.errors import UserError
-from hyrespinn.experiments.presets import configure
 from hyrespinn.geometry.sampling import kronecker
-from hyrespinn.models import PINN
-from hyrespinn.problems.boundary import Reflected
+from hyrespinn.models import PINN, KernelExpansion, Lattice
+from hyrespinn.optim import Adam, SSBroyden
 from hyrespinn.problems.conditions import EVEN, ODD
 from hyrespinn.problems.fields import Point
 from hyrespinn.problems.spectrum import bandwidth_of
 from hyrespinn.problems.statement import state
+from hyrespinn.run.config import configure
 
-from helpers import TINY, some_slow
+from helpers import some_slow
 
 LINE = hp.TimeBox(t=(0.0, 1.0), x=(-1.0, 2.0))
 PLANE = hp.TimeBox(t=(0.0, 1.0), x=(0.0, 1.0), y=(0.0, 2.0))
@@ -171,10 +172,11 @@ def test_systems_and_named_residuals_are_reflected(x64):
 @pytest.mark.parametrize("name", ["zero at both ends", "no slope", "one of each kind"])
 def test_the_conditions_hold_for_any_periodic_network(name, x64):
     made, walls = FOUND[name]
-    ansatz, left = build_ansatz(made, True, mirror=True)
-    assert [type(c) for c in left] == [hp.Initial]
+    statement = state(made)
+    ansatz, left = Reflected().impose(statement)
+    assert [type(statement.conditions[place]) for place in left] == [hp.Initial]
     config = PINN(width=7, depth=2)
-    inputs = Reflected().inputs(state(made))
+    inputs = Reflected().inputs(statement)
     assert inputs.periodic[1:] == (True,) * len(walls)
     network = config.build(inputs, jax.random.key(3))
     for axis, parity in walls:
@@ -287,10 +289,17 @@ class Ripples(hp.Problem):
         return [hp.Initial(lambda p: jnp.sin(self.waves * jnp.pi * p.x)), ZERO]
 
 
-def test_a_preset_looks_at_the_problem_with_its_changed_parameters():
+def lattice(config):
+    """The kernels along each coordinate of a lattice, where the model has one."""
+    model = config.discretisation.model
+    on_lattice = isinstance(model, KernelExpansion) and isinstance(model.kernels, Lattice)
+    return model.kernels.counts if on_lattice else None
+
+
+def test_a_method_looks_at_the_problem_with_its_changed_parameters():
     changed = configure(Ripples(), settings={"problem.waves": "100"})
     assert changed == dataclasses.replace(configure(Ripples(waves=100)), problem=changed.problem)
-    assert changed.model_config.lattice[1] >= 6 * 100
+    assert lattice(changed)[1] >= 6 * 100
 
 
 class Separating(hp.Problem):
@@ -326,7 +335,7 @@ class Heated(hp.Problem):
 def test_systems_with_too_few_starts_get_no_lattice(made):
     assert state(made).extends_smoothly
     assert not state(made).is_started
-    assert not configure(made).model_config.lattice
+    assert lattice(configure(made)) is None
 
 
 def test_a_slope_that_is_given_at_the_start_is_reflected_as_a_slope():
@@ -338,25 +347,30 @@ def test_a_slope_that_is_given_at_the_start_is_reflected_as_a_slope():
     np.testing.assert_allclose(found, jnp.cos(jnp.pi * (points[:, 1] + 1) / 3), atol=1e-6)
 
 
-def test_mirrors_and_terms_of_the_loss_exclude_each_other():
-    with pytest.raises(UserError, match=r"train\.mirror=false"):
-        configure(hp.problems.Burgers(), settings={"train.exact": "false"})
+def test_walls_are_reflected_or_terms_of_the_loss_never_both():
+    with pytest.raises(UserError, match=r"boundary.*lifted.*penalty.*reflected"):
+        configure(hp.problems.Burgers(), settings={"boundary": "reflected, penalty"})
+    with pytest.raises(UserError, match="periodic along all"):
+        hp.solve("burgers", preset="smoke", settings={"boundary": "penalty"}, progress=False)
+
+
+def boundary(problem, **options):
+    return configure(problem, **options).discretisation.boundary
 
 
 def test_the_rules_take_few_kernels_where_a_solution_stays_smooth():
-    smooth, sharp = configure(problem()), configure(hp.problems.Burgers())
-    assert smooth.train.mirror
-    assert sharp.train.mirror
-    assert smooth.model_config.lattice[1] < sharp.model_config.lattice[1] / 10
-    assert not configure(hp.problems.AllenCahnPeriodic()).train.mirror
-    assert not configure(hp.problems.Burgers(), model="pinn").train.mirror
+    smooth, sharp = problem(), hp.problems.Burgers()
+    assert boundary(smooth) == boundary(sharp) == Reflected()
+    assert lattice(configure(smooth))[1] < lattice(configure(sharp))[1] / 10
+    assert boundary(hp.problems.AllenCahnPeriodic()) == Lifted()
+    assert boundary(hp.problems.Burgers(), model="pinn") == Lifted()
 
 
 def test_single_precision_gets_a_network_that_it_can_train():
-    for made in (hp.problems.Burgers(), hp.problems.KortewegDeVries()):
-        config = configure(made, precision="float32")
-        assert not config.model_config.lattice
-        assert [name for name, _ in config.train.plan()] == ["adam", "ssbroyden"]
+    config = configure(hp.problems.Burgers(), precision="float32")
+    assert config.method == "network"
+    assert "single precision" in config.rejected["collocation"]
+    assert [type(stage) for stage in config.discretisation.stages] == [Adam, SSBroyden]
 
 
 class Cooling(hp.Problem):
@@ -379,7 +393,7 @@ class Cooling(hp.Problem):
 
 @pytest.mark.slow
 def test_insulated_ends_are_solved_with_a_lattice_and_kept_in_a_file(tmp_path):
-    solution = hp.solve(Cooling(), progress=False, settings={"train.windows": 20})
+    solution = hp.solve(Cooling(), progress=False, settings={"marching.count": 20})
     assert solution.boundary == Reflected()
     assert solution.result["rel_l2"]["u"] < 1e-6
     np.testing.assert_array_equal(solution.derivative("x", t=0.2, x=[1.0, 3.0]), 0.0)
@@ -399,8 +413,13 @@ def test_waves_between_walls_are_solved_with_a_lattice():
 
 @pytest.mark.slow
 def test_any_model_takes_reflections_without_a_lattice():
-    settings = {**TINY, "train.mirror": True, "train.ssbroyden_steps": 0}
-    del settings["model.kernels.count"]
+    settings = {
+        "model.width": 6,
+        "boundary": "reflected",
+        "stages": (Adam(40, batch=32),),
+        "points.interior": 64,
+        "points.initial": 16,
+    }
     solution = hp.solve(
         hp.problems.Burgers(), model="pinn", preset="smoke", progress=False, settings=settings
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hyrespinn as hp
 import pytest
 from hyrespinn.errors import UserError
-from hyrespinn.experiments.loading import load_problem
+from hyrespinn.geometry.sampling import Sampler
 from hyrespinn.problems import PROBLEMS, AllenCahnDirichlet
-from hyrespinn.registry import Registry, register, registry_for, registry_of
+from hyrespinn.registry import Registry, register, registered_name, registry_for, registry_of
+from hyrespinn.run.loading import load_problem
 
 
 class Shape: ...
@@ -76,6 +77,14 @@ def test_a_derived_class_does_not_have_the_name_of_its_base(shapes):
         shapes.name_of(new("Rhombus", cls))
 
 
+def test_the_registered_name_of_a_class_if_it_has_one(shapes):
+    cls = new("Square", Shape)
+    shapes.register("square", cls)
+    assert registered_name(cls) == "square"
+    assert registered_name(new("Rhombus", cls)) is None
+    assert registered_name(int) is None
+
+
 def test_a_class_of_no_known_base_is_told_the_bases(shapes):
     with pytest.raises(UserError, match=r"derive it from one of the bases: .*test_registry\.Shape"):
         register("three")(int)
@@ -133,6 +142,30 @@ def test_another_class_cannot_take_a_name(taken, then, shapes):
     with pytest.raises(UserError, match=r"The shape name 'square' is taken by .*shapes\.Square;"):
         shapes.register("square", new(then[0], Shape, then[1]))
     assert shapes["square"] is first
+
+
+@pytest.mark.parametrize(
+    ("base", "name"),
+    [
+        (hp.Problem, "heat-1d"),
+        (hp.Method, "network"),
+        (hp.models.ModelSpec, "hyrespinn"),
+        (hp.models.Gate, "sigmoid"),
+        (hp.models.kernels.Kernel, "gaussian"),
+        (hp.models.kernels.Distance, "diagonal"),
+        (hp.optim.Optimiser, "adam"),
+        (Sampler, "kronecker"),
+    ],
+)
+def test_every_kind_has_one_registry_and_the_same_decorator(base, name, monkeypatch):
+    registry = registry_of(base)
+    assert name in registry
+    monkeypatch.setattr(registry, "_classes", dict(registry))
+    mine = hp.register("my-own")(new("Mine", base))
+    assert registry["my-own"] is mine
+    assert registered_name(mine) == "my-own"
+    with pytest.raises(UserError, match=f"The {registry.what} name '{name}' is taken by hyrespinn"):
+        hp.register(name)(new("Other", base))
 
 
 def test_a_built_in_problem_cannot_be_replaced():

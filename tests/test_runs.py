@@ -33,8 +33,9 @@ NETWORK = ["allen-cahn-dirichlet", "--method", "network", "--seed", "5", "--quie
 ARGUMENTS = [*NETWORK, "--checkpoint-seconds", "0"]
 ASSIGNMENTS = ["--set", *(f"{key}={value}" for key, value in SETTINGS.items())]
 RESULT_KEYS = {
-    "schema", "problem", "method", "why", "rejected", "model", "preset", "seed", "precision", "n_params", "n_params_window", "steps", "seconds",
-    "steps_per_second", "rel_l2", "eta_params", "eta_comp", "eta_dof", "status",
+    "schema", "problem", "method", "why", "rejected", "model", "preset", "seed", "precision",
+    "n_params", "n_params_window", "steps", "seconds", "steps_per_second", "rel_l2", "eta_params",
+    "eta_comp", "eta_dof", "status",
 }  # fmt: skip
 
 
@@ -87,7 +88,7 @@ def test_the_configuration_is_read_as_it_was_written(finished):
     assert directory.origin.keys() == {"commit", "processor"}
 
 
-def test_a_result_says_why_and_counts_the_parameters_of_all_windows(tmp_path):
+def test_a_result_says_why_and_counts_the_parameters_of_all_windows():
     settings = {"marching.count": 3, "marching.growth": 0.0}
     solution = hp.solve("heat-1d", preset="smoke", settings=settings, progress=False)
     result = solution.result

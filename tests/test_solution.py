@@ -9,14 +9,14 @@ import hyrespinn as hp
 import numpy as np
 import pytest
 
-from helpers import TINY, Heat
+from helpers import Heat
 
 
 @pytest.fixture(scope="module")
 def solution():
-    return hp.solve(
-        Heat(), preset="general", progress=False, settings={**TINY, "train.ssbroyden_steps": 0}
-    )
+    settings = {"model.width": 6, "model.kernels.count": 5, "points.interior": 64}
+    settings |= {"points.initial": 16, "stages": "adam(steps=40, batch=32)"}
+    return hp.solve(Heat(), method="network", progress=False, settings=settings)
 
 
 def test_calls_broadcast(solution):
@@ -92,6 +92,35 @@ def test_damaged_and_missing_files_are_named(solution, tmp_path):
     path.write_bytes(path.read_bytes()[:500])
     with pytest.raises(hp.UserError, match="is damaged"):
         hp.Solution.load(path)
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (
+            4,
+            "was written by an earlier version of hyrespinn, whose networks this one does not have",
+        ),
+        (6, r"newer version of hyrespinn \(its format is 6, this version reads up to 5\); update"),
+    ],
+)
+def test_files_of_other_versions_are_refused(solution, tmp_path, monkeypatch, number, message):
+    path = tmp_path / "other.hyres"
+    with monkeypatch.context() as other:
+        other.setattr("hyrespinn.solution.FORMAT", number)
+        solution.save(path)
+    with pytest.raises(hp.UserError, match=message):
+        hp.Solution.load(path)
+
+
+def test_a_loaded_solution_knows_what_it_was_made_of(solution, tmp_path):
+    solution.save(tmp_path / "a.hyres")
+    again = hp.Solution.load(tmp_path / "a.hyres")
+    assert again.spec == solution.spec
+    assert again.boundary == solution.boundary
+    assert (again.precision, again.windows) == ("float64", ())
+    assert again.result == solution.result
+    assert again.result["method"] == "network"
 
 
 def test_plot_writes_a_picture(solution, tmp_path):

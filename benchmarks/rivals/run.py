@@ -19,9 +19,9 @@ from typing import Any
 import cases
 import numpy as np
 from environments import HERE, python_of, variables
-from hyrespinn.experiments.environment import environment
 from hyrespinn.problems import problem_named
 from hyrespinn.references import reference_of
+from hyrespinn.run.environment import environment
 
 # name: library, arguments of its worker after the equation
 STEP = {

@@ -2,8 +2,8 @@
 
 ``step``: an Adam stage on a problem without boundary conditions, as training runs it: many steps
 in one compiled loop, with fresh points drawn every step (the others keep theirs). ``ssbroyden``:
-the SSBroyden stage on the shared points. ``accuracy``: ``hyrespinn.solve(problem)`` as it stands,
-the ``fast`` preset; its monitor is asked for the error with the clock stopped.
+the SSBroyden stage on the shared points. ``accuracy``: ``hyrespinn.solve(problem,
+method="network")`` as it stands; its monitor is asked for the error with the clock stopped.
 """
 
 from __future__ import annotations
@@ -17,24 +17,15 @@ import hyrespinn as hp
 import jax
 import jax.numpy as jnp
 import protocol
-from hyrespinn.experiments import solve as solving
 from hyrespinn.geometry.sampling import sampler_named
-from hyrespinn.losses.adaptive import Adaptivity
 from hyrespinn.losses.objective import Objective
-<<<<<<< ours
 from hyrespinn.losses.terms import Counts, Samples, Sampling, Weights
-from hyrespinn.nn import PINNConfig
-from hyrespinn.nn.parameters import cast, flatten
+from hyrespinn.models import PINN
+from hyrespinn.models.parameters import cast, flatten
 from hyrespinn.problems.boundary import Lifted
 from hyrespinn.problems.statement import state
-=======
-from hyrespinn.losses.terms import Counts, Samples, Weights
-from hyrespinn.models import PINNConfig
-from hyrespinn.models.parameters import cast, flatten
-from hyrespinn.problems.problem import anatomy
-from hyrespinn.solution import inputs_of
->>>>>>> theirs
-from hyrespinn.training.stages import AdamStage, QuasiNewtonStage
+from hyrespinn.run import session as running
+from hyrespinn.training.stage import Stage
 
 CHUNK = 100
 
@@ -72,7 +63,7 @@ def with_weights(model: Any, size: cases.Size, bounds: Any) -> Any:
 def prepare(name: str, size: cases.Size) -> tuple[Objective, Any, Any]:
     """The objective, the first parameters and the shared points."""
     problem = PROBLEMS[name]()
-    config = PINNConfig(width=size.width, depth=size.depth)
+    config = PINN(width=size.width, depth=size.depth)
     model = config.build(Lifted().inputs(state(problem)), jax.random.key(0))
     model = with_weights(cast(model, size.precision), size, problem.domain.bounds)
     theta, assemble = flatten(model)
@@ -105,10 +96,8 @@ def about(objective: Objective, theta: Any, samples: Any, drawn: Any) -> dict[st
 
 def step(channel: protocol.Channel, name: str) -> None:
     objective, theta, samples = prepare(name, cases.STEP)
-    stage = AdamStage(
-        steps=10**9, chunk=CHUNK, round_steps=10**9, part=None, rule="adam",
-        rate=1e-3, warmup=0, decay=1.0, decay_steps=1000,
-    )  # fmt: skip
+    batch = cases.STEP.residual
+    stage = Stage(hp.optim.Adam(10**9, batch, rate=1e-3, warmup=0, decay=1.0, decay_steps=1000))
     start = jax.jit(lambda t, k, c: stage.start(objective, t, k, c))
     box = {"state": start(theta, jax.random.key(1), objective.context())}
     told = about(objective, theta, samples, box["state"].samples)
@@ -124,15 +113,12 @@ def step(channel: protocol.Channel, name: str) -> None:
 def ssbroyden(channel: protocol.Channel) -> None:
     jax.config.update("jax_enable_x64", True)
     objective, theta, samples = prepare("allen-cahn", cases.SSBROYDEN)
-    stage = QuasiNewtonStage(
-        steps=10**9, chunk=CHUNK, round_steps=10**9, part=None,
-        adaptivity=Adaptivity(pool=1, power=1.0, floor=1.0), rule="ssbroyden",
-    )  # fmt: skip
+    stage = Stage(hp.optim.SSBroyden(10**9, round_steps=10**9))
 
     def begin(theta: Any, key: Any) -> Any:
-        state = stage.start(objective, theta, key, objective.context())
-        function = objective.value_and_grad(samples, state.context)
-        return state._replace(samples=samples, optimiser=stage.renewed(function, state.optimiser))
+        started = stage.start(objective, theta, key, objective.context())._replace(samples=samples)
+        system = stage.system(objective, started)
+        return started._replace(optimiser=stage.optimiser.renew(system, started.optimiser))
 
     box = {"state": jax.jit(begin)(theta, jax.random.key(1))}
     told = about(objective, theta, samples, box["state"].samples)
@@ -141,7 +127,7 @@ def ssbroyden(channel: protocol.Channel) -> None:
     def advance() -> int:
         before = int(box["state"].optimiser.steps)
         box["state"] = jax.block_until_ready(run(box["state"], jnp.asarray(10)))
-        assert not bool(box["state"].stuck)
+        assert not bool(box["state"].optimiser.failed)
         return int(box["state"].optimiser.steps) - before
 
     def more() -> dict[str, Any]:
@@ -164,38 +150,38 @@ def ssbroyden(channel: protocol.Channel) -> None:
 def accuracy(channel: protocol.Channel, arguments: list[str]) -> None:
     options = protocol.accuracy_arguments(arguments)
     watch = protocol.Watch(options.begin, options.limit, options.target)
-    seen = {"trainer": None, "step": 0}
+    seen: dict[str, Any] = {}
 
-    class Trainer(solving.Trainer):
+    class March(running.March):
         def __init__(self, *positional: Any, **named: Any):
             super().__init__(*positional, **named)
-            seen["trainer"] = self
+            seen["march"] = self
 
-    class Monitor(solving.Monitor):
-        def __call__(self, theta: Any, context: Any, window: int) -> dict[str, float]:
+    class Monitor(running.Monitor):
+        def __call__(self, theta: Any, context: Any, window: Any) -> dict[str, float]:
             errors: dict[str, float] = {}
 
             def measure() -> float:
                 errors.update(super(Monitor, self).__call__(theta, context, window))
                 return errors["rel_l2_u"]
 
-            trainer = seen["trainer"]
-            watch.record(trainer.progress.steps, measure)
-            watch.compiled = trainer.clock.compilation
+            march = seen["march"]
+            watch.record(march.run.progress.steps, measure)
+            watch.compiled = march.watch.clock.compilation
             return errors
 
-    solving.Trainer, solving.Monitor = Trainer, Monitor
+    running.March, running.Monitor = March, Monitor
     ending = "stopped by the benchmark"
     try:
         problem = hp.problems.problem_named(options.problem)()
-        solution = hp.solve(problem, preset="fast", seed=options.seed, progress=False)
+        solution = hp.solve(problem, method="network", seed=options.seed, progress=False)
         ending = solution.result["message"] or solution.result["status"]
     except protocol.Over:
         pass
-    watch.compiled = seen["trainer"].clock.compilation
+    watch.compiled = seen["march"].watch.clock.compilation
     channel.send(
         **watch.result(),
-        setting='hyrespinn.solve(problem, preset="fast"), float64',
+        setting='hyrespinn.solve(problem, method="network"), float64',
         ending=ending,
         versions=protocol.versions("hyrespinn", "jax", "jaxlib"),
     )

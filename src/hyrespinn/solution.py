@@ -24,7 +24,7 @@ from .derivatives import Taylor, closure, coordinates, parse
 from .errors import UserError, unknown
 from .files import load_arrays, save_arrays, write_atomically
 from .metrics import split_components
-from .models import Model, ModelSpec
+from .models import MODELS, Model, ModelSpec
 from .models.layers import Series
 from .models.parameters import cast
 from .models.window import InWindow
@@ -243,6 +243,7 @@ class Solution:
 
     def save(self, path: str | Path) -> None:
         """Write everything needed to evaluate the solution in another process."""
+        MODELS.name_of(self.spec)  # a file cannot say what a model without a name is
         leaves = [np.asarray(a) for a in jax.tree.leaves(eqx.filter(self.model, eqx.is_array))]
         spec = {
             "format": FORMAT,

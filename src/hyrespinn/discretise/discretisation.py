@@ -30,7 +30,8 @@ from .weights import Weights
 Assemble = Callable[[Array], Model]
 
 KEYS_OF_TIME = (
-    "points.initial", "weights.initial", "model.kernels.time_width", "model.kernels.time_levels",
+    "points.initial", "weights.initial", "weights.causal", "marching", "model.kernels.time_width",
+    "model.kernels.time_levels",
 )  # fmt: skip
 KEYS_OF_BOUNDARY = ("points.boundary", "weights.boundary", "weights.per_order")
 
@@ -145,8 +146,9 @@ class Discretisation:
         if not self._has_boundary_terms(statement):
             why = "no condition on the boundary is left to the loss"
             reasons |= dict.fromkeys(KEYS_OF_BOUNDARY, why)
-        inputs = self.inputs(statement)
-        if not any(inputs.periodic):
+        if not self.model.is_chain:
+            reasons["in_turn"] = "the model is one network, and no chain of them"
+        if not any(self.inputs(statement).periodic):
             reasons["model.harmonics"] = "no coordinate is periodic"
         if isinstance(self.points, Drawn):
             if all(s.fresh_points for s in self.stages):
@@ -154,7 +156,8 @@ class Discretisation:
             if isinstance(self.points.sampler, PoissonDisk):
                 reasons["points.adaptive"] = "the sampler has one fixed set of points"
         if isinstance(self.model, KernelExpansion) and not self.model.kernels.time_width:
-            reasons["model.kernels.time_levels"] = "kernels are as wide along time as along space"
+            why = "kernels are as wide along time as along space"
+            reasons.setdefault("model.kernels.time_levels", why)
         return reasons
 
     def _has_boundary_terms(self, statement: Statement) -> bool:

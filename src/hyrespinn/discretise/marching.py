@@ -53,10 +53,13 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Given:
-    """Windows that end at given times; for the other fields see :class:`Fixed`.
+    """Windows that end at given times.
 
     Args:
         ends: The times at which windows end, the last of them the end of time.
+        taper: As in :class:`Fixed`.
+        overshoot: As in :class:`Fixed`.
+        start: As in :class:`Fixed`.
     """
 
     kind: ClassVar[str] = "given"

@@ -110,7 +110,11 @@ def sobol_points(
 @register("poisson")
 @dataclass(frozen=True)
 class PoissonDisk(Sampler):
-    """A fixed set of well-spread points: every draw is the same set in another order."""
+    """A fixed set of well-spread points: every draw is the same set in another order.
+
+    Args:
+        seed: Of the set.
+    """
 
     seed: int = 0
 

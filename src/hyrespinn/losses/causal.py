@@ -18,7 +18,7 @@ PASSED = 0.99
 
 @dataclass(frozen=True)
 class Causality:
-    """``w_i = exp(−ε Σ_{k<i} L_k)`` over ``chunks`` stretches of time with equally many points.
+    """``w_i = exp(−ε Σ_{k<i} L_k)`` over ``chunks`` intervals of time with equally many points.
 
     ``tolerances`` are the values of ε, one after the other: the next one comes once all weights
     have passed 0.99. No chunks: no causal weights.

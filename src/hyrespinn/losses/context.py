@@ -9,7 +9,7 @@ from jax import Array
 
 
 class Window(NamedTuple):
-    """A stretch of time that is solved by itself, from the state in which the last one ended.
+    """A window of time that is solved by itself, from the state in which the last one ended.
 
     All of it are arrays, so that code compiled for one window serves every other.
     """

@@ -14,7 +14,7 @@ from .layers import Layer, Series, scaled
 class HybridBlock(eqx.Module):
     """``H = φ(β) tanh(φ(α) F_R + (1−φ(α)) F_N) + (1−φ(β)) H_prev``.
 
-    ``φ(α)`` is the share of the RBF branch, as in the paper's equation (decision D2). In an
+    ``φ(α)`` is the share of the RBF branch, as in the paper's equation (D2 in docs/differences.md). In an
     ablation one of the branches is missing.
     """
 

@@ -36,7 +36,7 @@ class SigmoidGate(Gate):
     """``φ(z) = sigmoid(z/τ)``, always inside (0, 1).
 
     Args:
-        tau: The temperature; a small one is sharp (decision D2).
+        tau: The temperature; a small one is sharp (D2 in docs/differences.md).
 
     >>> gate = SigmoidGate()
     >>> round(float(gate(gate.start(0.01))), 6)
@@ -84,7 +84,8 @@ class Gates:
     Args:
         gate: The function of the trained number.
         alpha: ``φ(α)`` at the start, the share of the kernels in a block.
-        beta: ``φ(β)`` at the start, the strength of a block beside what goes past it (decision D3).
+        beta: ``φ(β)`` at the start, the strength of a block beside what goes past it (D3 in
+            docs/differences.md).
         penalty: ``λ_g``, the weight of ``Σ (α² + β²)`` in the loss.
     """
 

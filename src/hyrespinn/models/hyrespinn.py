@@ -141,7 +141,7 @@ class HyResPINN(ModelSpec):
         rng: np.random.Generator,
     ) -> list[HybridBlock]:
         """The first centres are points of the domain; those of a later block are the clusters of the
-        features that enter it (decision D12)."""
+        features that enter it (D12 in docs/differences.md)."""
         first, *later = keys
         if self.kernels is None:
             return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 from jax import Array
@@ -39,6 +39,9 @@ class ModelSpec(ABC):
     A model of one's own derives from this and defines :meth:`build`; ``@register("name")`` gives it a
     name. With a field ``width`` it can be matched in size to others.
     """
+
+    is_chain: ClassVar[bool] = False
+    """Whether it builds a :class:`Chain`, whose networks can be trained in turn."""
 
     @abstractmethod
     def build(self, inputs: Inputs, key: Array) -> Model:

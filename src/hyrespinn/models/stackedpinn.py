@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -105,6 +106,8 @@ class StackedPINN(Layered):
         alpha: The share of the nonlinear network in a level at the start.
         penalty: ``λ_α``, the weight of ``Σ α⁴`` in the loss.
     """
+
+    is_chain: ClassVar[bool] = True
 
     fourier: Fourier | None = None
     depth: int = 2

@@ -1,4 +1,4 @@
-"""A network on a stretch of time."""
+"""A network on a window of time."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from .layers import Function, Series
 
 
 class InWindow(eqx.Module):
-    """A network that takes a stretch of time for all of the time it was made for.
+    """A network that takes a window of time for all of the time it was made for.
 
-    ``time`` is that whole; the stretch begins at ``start`` and lasts ``length``. Both are arrays,
-    so that code compiled for one stretch serves all of them.
+    ``time`` is that whole; the window begins at ``start`` and lasts ``length``. Both are arrays,
+    so that code compiled for one window serves all of them.
     """
 
     network: Function

@@ -128,7 +128,7 @@ class GaussNewtonCG(Optimiser[GaussNewtonCgState]):
     """Gauss–Newton with preconditioned conjugate gradients, on points that stay the same.
 
     Args:
-        tolerance: Conjugate gradients end where the normal residual is so much smaller than at
+        tolerance: Conjugate gradients end where the gradient is this share of what it was at
             first.
         iterations: The most of them in a step.
         target: The search ends at this loss, relative to that of a model that is zero everywhere.

@@ -70,7 +70,7 @@ def ssbfgs_rule(q: Scalars) -> tuple[Array, Array]:
 
 
 def ssbroyden_rule(q: Scalars) -> tuple[Array, Array]:
-    """DESIGN §5: ``θ`` between its bounds, as near to ``(1−b)/b`` as they allow."""
+    """``θ`` between its bounds, as near to ``(1−b)/b`` as they allow."""
     if q.n == 1:  # the exponent 1/(n−1) has no meaning
         return bfgs_rule(q)
     h, b, c, rho_k = _self_scaled(q)

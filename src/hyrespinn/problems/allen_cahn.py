@@ -47,7 +47,7 @@ class AllenCahnDirichlet(Problem):
 class AllenCahnPeriodic(Problem):
     """u_t = ε u_xx − 5u³ + 5u, periodic on [−1, 1), from x² cos πx, whose slope jumps at the seam.
 
-    ``reference="paper"`` measures against the paper's 512 Fourier modes (decision D9).
+    ``reference="paper"`` measures against the paper's 512 Fourier modes (D9 in docs/differences.md).
     """
 
     epsilon: float = 1e-4

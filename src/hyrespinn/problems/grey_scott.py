@@ -18,7 +18,7 @@ class GreyScott(Problem):
     """u_t = ε₁ Δu + b₁(1 − u) − c uv², v_t = ε₂ Δv − b₂ v + c uv², periodic on [−1, 1)².
 
     ``initial="printed"`` starts v from the paper's formula 1 − exp(…), which decays to the trivial
-    state before t = 0.4; the data that it compares with start from exp(…) (decision D7).
+    state before t = 0.4; the data that it compares with start from exp(…) (D7 in docs/differences.md).
     """
 
     epsilon_u: float = 0.2

@@ -15,7 +15,7 @@ from .problem import Problem, register
 class KuramotoSivashinsky(Problem):
     """u_t + α u u_x + β u_xx + γ u_xxxx = 0, periodic on [0, 2π), from cos x (1 + sin x).
 
-    Chaotic: a small error at first grows about ten thousandfold by t = 1 (decision D11).
+    Chaotic: a small error at first grows about ten thousandfold by t = 1 (D11 in docs/differences.md).
     """
 
     alpha: float = 100 / 16

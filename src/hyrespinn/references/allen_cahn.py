@@ -51,7 +51,7 @@ def dirichlet(problem: AllenCahnDirichlet, axes: Axes, cells: int, steps: int) -
     steps=600,
 )
 def dirichlet_of_the_paper(problem: AllenCahnDirichlet, axes: Axes, points: int, steps: int) -> Any:
-    """The paper's own (decision D8)."""
+    """The paper's own (D8 in docs/differences.md)."""
     x = np.linspace(-1, 1, points)
     states = imex_euler(
         problem.epsilon,
@@ -81,7 +81,7 @@ def periodic(problem: AllenCahnPeriodic, axes: Axes, modes: int, steps: int, sam
 
 @reference_for(AllenCahnPeriodic, f"the paper's {PERIODIC}", variant="paper", modes=512, steps=2000)
 def periodic_of_the_paper(problem: AllenCahnPeriodic, axes: Axes, modes: int, steps: int) -> Any:
-    """The paper's own (decision D9)."""
+    """The paper's own (D9 in docs/differences.md)."""
     return {"u": _periodic(problem, axes, modes, steps, 1)}
 
 

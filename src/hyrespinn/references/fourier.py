@@ -50,7 +50,7 @@ class Torus:
         """The spectrum of ``function(points)``, from a grid ``finer`` times as fine.
 
         Sampled on the grid itself, a kink at the seam would spoil even the lowest modes, like
-        1/modes² (decision D9).
+        1/modes² (D9 in docs/differences.md).
         """
         fine = Torus(self.bounds, finer * self.modes)
         return self.to_spectrum(self._resampled(function(fine.points()), self.modes))

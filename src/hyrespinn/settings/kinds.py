@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING
+from functools import cache
 
 from ..errors import UserError
 from ..registry import registered_name
@@ -14,6 +16,29 @@ from ..registry import registered_name
 def fields_of(cls: type) -> list[dataclasses.Field]:
     assert dataclasses.is_dataclass(cls), f"{cls.__qualname__} is no dataclass"
     return [f for f in dataclasses.fields(cls) if f.init]
+
+
+def doc_of(field: dataclasses.Field, cls: type) -> str:
+    """What a field is: its own words, or those under ``Args:`` in the docstring of a class."""
+    own = str(field.metadata.get("doc", ""))
+    found = (_arguments(base).get(field.name, "") for base in cls.__mro__)
+    return own or next((text for text in found if text), "")
+
+
+@cache
+def _arguments(cls: type) -> dict[str, str]:
+    """The arguments that a class's docstring describes, in the style of Google."""
+    _, _, section = inspect.cleandoc(vars(cls).get("__doc__") or "").partition("Args:\n")
+    found: dict[str, list[str]] = {}
+    for line in section.splitlines():
+        start = re.match(r"    (\w+): (.*)", line)
+        if start:
+            found[start[1]] = [start[2]]
+        elif line.startswith("     ") and found:
+            found[list(found)[-1]].append(line.strip())
+        elif line.strip():
+            break
+    return {name: " ".join(lines) for name, lines in found.items()}
 
 
 def values_of(item: object) -> dict[str, object]:

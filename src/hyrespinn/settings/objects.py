@@ -27,7 +27,7 @@ from .forms import (
     Text,
     short,
 )  # fmt: skip
-from .kinds import default_of, explicit_kind, fields_of, kind_of, made, values_of
+from .kinds import default_of, doc_of, explicit_kind, fields_of, kind_of, made, values_of
 from .text import Written, flattened, joined, parse_kind, split
 
 PLAIN: dict[object, Form] = {int: Number(int), float: Number(float), bool: Flag(), str: Text()}
@@ -149,7 +149,7 @@ class Object(Form):
             return
         forms, values = forms_of(type(value)), values_of(value)
         for field in fields_of(type(value)):
-            name, doc = field.name, str(field.metadata.get("doc", ""))
+            name, doc = field.name, doc_of(field, type(value))
             yield from forms[name].entries(joined(key, name), values[name], doc)
 
 
@@ -180,6 +180,10 @@ class OneOf(Form):
         for name, cls in self.kinds.items():
             if type(value) is cls:
                 return name
+        for member in self.members:
+            registry = registry_of(member)
+            if registry is not None and isinstance(value, member):
+                return registry.name_of(value)  # says how a class gets a name
         raise self.refused("The kind", value)
 
     def read(self, key: str, value: object) -> object:
@@ -198,7 +202,12 @@ class OneOf(Form):
         self, key: str, value: object, new: object
     ) -> tuple[object, type, dict[str, object]]:
         """The object to start from, or MISSING for the defaults; its class; settings with it."""
-        if new is MISSING and value is not MISSING:
+        if new is MISSING and value is MISSING:
+            kinds = ", ".join(self.kinds)
+            raise UserError(
+                f"{key} is none and has no settings yet; set {key} too, to one of {kinds}."
+            )
+        if new is MISSING:
             return value, type(value), {}
         if type(new) in self.kinds.values():
             return new, type(new), {}

@@ -22,7 +22,7 @@ from ..layers import Series
 # Up to this many coordinates, differences are formed one coordinate at a time, which is exact
 # near a centre; beyond, the square is expanded into matrix products, which is much faster: it took
 # between a sixth and a half off loss and gradient with the three features of time and a periodic
-# coordinate (results/NOTES.md).
+# coordinate (docs/notes.md).
 DIRECT = 2
 # Many kernels that stay where they are depend on each other so nearly that rounding counts.
 DIRECT_FIXED = 8

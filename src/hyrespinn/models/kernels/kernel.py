@@ -111,7 +111,7 @@ class Matern52(Kernel):
 
 @dataclass(frozen=True)
 class WendlandC4(Kernel):
-    """``(1−r)₊⁶ (35r² + 18r + 3)``, which the paper prints as "Wendland C²" (decision D4)."""
+    """``(1−r)₊⁶ (35r² + 18r + 3)``, which the paper prints as "Wendland C²" (D4 in docs/differences.md)."""
 
     smoothness: ClassVar[float] = 4
 

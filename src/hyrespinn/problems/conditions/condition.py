@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import jax.numpy as jnp
 from jax import Array
@@ -23,6 +23,7 @@ Value: TypeAlias = float | Callable[[Point], Array | float]
 S = TypeVar("S", Array, Taylor)
 
 
+@runtime_checkable
 class SolutionMap(Protocol):
     """A solution: coordinates, as an array or a Taylor series, to fields ``(points, fields)``."""
 

@@ -1,4 +1,4 @@
-"""Draw which module of the package imports which: ``python docs/figures/modules.py``.
+"""Draw which module of the package imports which: ``python docs/scripts/modules.py``.
 
 The arrows are the imports found in the source, without those that follow from others; the picture goes to
 ``docs/images/modules.png``. Modules that everybody uses stand in one bar below.
@@ -104,9 +104,7 @@ def draw(path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def _box(
-    ax: Axes, x: float, y: float, width: float, height: float, colour: str
-) -> FancyBboxPatch:
+def _box(ax: Axes, x: float, y: float, width: float, height: float, colour: str) -> FancyBboxPatch:
     patch = FancyBboxPatch(
         (x - width / 2, y - height / 2), width, height,
         boxstyle="round,pad=0,rounding_size=0.06", facecolor=colour, edgecolor="0.4", zorder=2,
