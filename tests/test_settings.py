@@ -167,7 +167,7 @@ def test_a_text_is_read_as_its_key_is(key, text, value):
         ("shape", 3, "shape must be one of circle, long-box, bare, not 3."),
         ("shape", "bare", "shape of the kind bare needs shape.number too."),
         ("shape.sides", "1, 2", "It is one of shape=long-box, and shape is circle; set shape too."),
-        ("maybe.radius", 2, "maybe is none and has no settings yet; set maybe too, to one of circle, long-box."),
+        ("maybe.radius", 2, "maybe is none and has no settings yet; set maybe too"),
         ("inner", "circle", "inner must be a long-box, or be set by its own keys, not 'circle'."),
         ("inner.wide", 1, "Unknown setting 'inner.wide'."),
         ("shape", "circle(radius=1", "shape is written name, name:steps or name(setting=value, …)"),

@@ -3,37 +3,57 @@
 >>> import hyrespinn as hp
 >>> "allen-cahn-dirichlet" in hp.problems.PROBLEMS
 True
+
+Names are imported when they are first used, so that ``import hyrespinn`` and ``hyrespinn --help`` cost
+next to nothing.
 """
 
-from importlib.metadata import PackageNotFoundError, version
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from . import discretise, methods, models, optim, problems
-from .discretise import Discretisation
-from .errors import UserError
-from .geometry import Annulus, Box, Disk, Domain, TimeBox
-from .methods import Method
-from .models import HyResPINN
-from .problems import (
-    Boundary,
-    Condition,
-    Dirichlet,
-    Initial,
-    Interface,
-    MeanValue,
-    Neumann,
-    Periodic,
-    Problem,
-    places,
-    register,
-)
-from .run.config import configure, match_parameters
-from .run.solve import resume, solve
-from .solution import Solution
+if TYPE_CHECKING:
+    from . import discretise, methods, models, optim, problems
+    from .discretise import Discretisation
+    from .errors import UserError
+    from .geometry import Annulus, Box, Disk, Domain, TimeBox
+    from .methods import Method
+    from .models import HyResPINN
+    from .problems import (
+        Boundary,
+        Condition,
+        Dirichlet,
+        Initial,
+        Interface,
+        MeanValue,
+        Neumann,
+        Periodic,
+        Problem,
+        places,
+    )
+    from .registry import register
+    from .run.config import configure, match_parameters
+    from .run.solve import resume, solve
+    from .solution import Solution
+    from .version import __version__ as __version__
 
-try:
-    __version__ = version("hyrespinn")
-except PackageNotFoundError:  # run from a source tree that was never installed
-    __version__ = "0.0.0"
+_NAMES = {
+    "discretise": ("Discretisation",),
+    "errors": ("UserError",),
+    "geometry": ("Annulus", "Box", "Disk", "Domain", "TimeBox"),
+    "methods": ("Method",),
+    "models": ("HyResPINN",),
+    "problems": (
+        "Boundary", "Condition", "Dirichlet", "Initial", "Interface", "MeanValue", "Neumann",
+        "Periodic", "Problem", "places",
+    ),
+    "registry": ("register",),
+    "run.config": ("configure", "match_parameters"),
+    "run.solve": ("resume", "solve"),
+    "solution": ("Solution",),
+    "version": ("__version__",),
+}  # fmt: skip
+_MODULES = ("discretise", "methods", "models", "optim", "problems")
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "Annulus",
@@ -67,3 +87,17 @@ __all__ = [
     "resume",
     "solve",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = vars(import_module(f".{_HOMES[name]}", __name__))[name]
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
