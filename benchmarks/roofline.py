@@ -129,8 +129,10 @@ def chains(name: str, case: Case, dtype: str) -> list[Chain]:
         hidden = [matrix(WIDTH, WIDTH) for _ in range(DEPTH - 1)]
         last = matrix(WIDTH, 1)
         return [Chain([*hidden, last], starts(WIDTH, parts - 1), matrix(2, WIDTH), ends)]
-    width, centers = HYBRID.width, HYBRID.centers
-    deep = [matrix(width, width) for _ in range(HYBRID.depth)]
+    assert HYBRID.kernels is not None
+    assert HYBRID.deep is not None
+    width, centers = HYBRID.width, HYBRID.kernels.count
+    deep = [matrix(width, width) for _ in range(HYBRID.deep.depth)]
     return [
         Chain([matrix(centers, width)], starts(centers, parts)),
         Chain(deep, starts(width, parts - 1), matrix(2, width)),

@@ -148,8 +148,13 @@ def _row(preset: str, problem: str) -> Row | None:
 
 
 def _seeds(row: Row, name: str) -> str:
-    """The error, with its deviation and the number of seeds where there are several."""
+    """The error, with its deviation and the number of seeds where there are several.
+
+    On a lattice nothing is random, and all seeds are one run.
+    """
     errors = row.errors(name)
+    if len(set(errors)) == 1 < len(errors):
+        return f"{spread(errors[:1])}, any seed"
     return spread(errors) + (f", {len(errors)} seeds" if len(errors) > 1 else "")
 
 
@@ -329,7 +334,7 @@ def models_points() -> str:
 
 def models_seeds() -> str:
     """The models that were run with several seeds for 100 seconds."""
-    lines = _head("row", "model", "errors, seed by seed", "geometric mean", "steps a second")
+    lines = _head("row", "model", "errors, seed by seed", "geometric mean", "steps per second")
     for problem in PAPER_PROBLEMS:
         for row in rows_of(_cells("network-100s"), problem, COMPARED):
             errors = row.errors("u")
@@ -396,7 +401,7 @@ def optimisers() -> str:
 
 
 def scaling() -> str:
-    lines = _head("what grows", "optimiser", "sizes", "ms a step", "each to the one before")
+    lines = _head("what grows", "optimiser", "sizes", "ms per step", "each to the one before")
     for curve, runs in _result("scaling").items():
         for optimiser, rows in runs.items():
             sizes = ", ".join(f"{r['size']:,}" for r in rows)
@@ -473,7 +478,7 @@ def _rate(entry: dict[str, Any] | None) -> str:
 
 
 def rivals_ssbroyden() -> str:
-    lines = _head("library", "steps a second", "evaluations a step")
+    lines = _head("library", "steps per second", "evaluations per step")
     for library, entry in _result("rivals-ssbroyden").get("allen-cahn", {}).items():
         lines.append(f"| {library} | {_rate(entry)} | {entry['evaluations a step']:.1f} |")
     return "\n".join(lines)
@@ -495,7 +500,11 @@ def levenberg_marquardt() -> str:
     kept = ("seconds a step", "Jacobian, seconds", "lower triangle of JᵀJ, seconds")
     memory = ("peak above the state before, MB", "peak of the process, MB")
     lines = _head("what", "measured")
-    lines += [f"| {name} | {found[name]:.2f} |" for name in kept if name in found]
+    lines += [
+        f"| {name.replace(' a step', ' per step')} | {found[name]:.2f} |"
+        for name in kept
+        if name in found
+    ]
     lines += [f"| {name} | {found[name]:.0f} |" for name in memory if name in found]
     return "\n".join(lines)
 

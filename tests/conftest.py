@@ -42,3 +42,15 @@ def x64():
     """Double precision for one test; the package itself sets nothing globally."""
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def registries():
+    """What the tests of one file register beside the package's own, those of others do not meet."""
+    yield
+    from hyrespinn.registry import _REGISTRIES
+
+    for registry in _REGISTRIES.values():
+        for name, cls in list(registry.items()):
+            if cls.__module__.partition(".")[0] != "hyrespinn":
+                del registry._classes[name]

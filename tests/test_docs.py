@@ -47,8 +47,10 @@ def test_every_file_that_is_named_exists(page):
     """Benchmarks, results and modules between backticks; those of a run to come may be missing."""
     to_come = {"results/collocation-fast", "results/collocation-accurate"}
     text = page.read_text()
-    for name in re.findall(r"(?:benchmarks|results|examples|docs)/[\w./-]*\w(?!-?<)", text):
+    for name in re.findall(r"(?:benchmarks|results|examples|docs)/[\w./-]*\w\b(?![-\w]*<)", text):
         where = page.parent if (page.parent / name).exists() else ROOT
         assert name in to_come or (where / name).exists(), f"{name_of(page)} names {name}"
-    for name in re.findall(r"`((?:methods|training|run|problems|models|optim|losses)/\w+\.py)`", text):
+    for name in re.findall(
+        r"`((?:methods|training|run|problems|models|optim|losses)/\w+\.py)`", text
+    ):
         assert (ROOT / "src" / "hyrespinn" / name).exists(), f"{name_of(page)} names {name}"

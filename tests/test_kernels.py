@@ -197,6 +197,11 @@ def test_kernels_as_smooth_as_the_equation_are_accepted():
     Gaussian().check(12)
 
 
+def test_a_misspelt_name_suggests_the_near_one():
+    with pytest.raises(UserError, match="Did you mean 'matern52'"):
+        KERNELS["matern-52"]
+
+
 def test_kernels_are_values():
     """Two of a kind are one and the same setting, and none is another."""
     kernels = [kernel() for kernel in KERNELS.values()]

@@ -367,10 +367,12 @@ def test_the_rules_take_few_kernels_where_a_solution_stays_smooth():
 
 
 def test_single_precision_gets_a_network_that_it_can_train():
-    config = configure(hp.problems.Burgers(), precision="float32")
-    assert config.method == "network"
-    assert "single precision" in config.rejected["collocation"]
-    assert [type(stage) for stage in config.discretisation.stages] == [Adam, SSBroyden]
+    for made in (hp.problems.Burgers(), hp.problems.KortewegDeVries()):
+        config = configure(made, precision="float32")
+        assert config.method == "network"
+        assert "single precision" in config.rejected["collocation"]
+        assert lattice(config) is None
+        assert [type(stage) for stage in config.discretisation.stages] == [Adam, SSBroyden]
 
 
 class Cooling(hp.Problem):

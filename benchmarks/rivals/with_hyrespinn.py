@@ -56,7 +56,9 @@ def with_weights(model: Any, size: cases.Size, bounds: Any) -> Any:
     layers[0] = half[:, None] * first, bias + (half + lower) @ first
     arrays = [array for layer in layers for array in layer]
     return eqx.tree_at(
-        lambda m: [array for layer in m.mlp.layers for array in layer.affine()], model, arrays
+        lambda m: [array for layer in m.mlp.layers for array in layer.linear_leaves()],
+        model,
+        arrays,
     )
 
 

@@ -20,6 +20,7 @@ from hyrespinn.models.gates import GATES
 from hyrespinn.models.kernels import DISTANCES, KERNELS
 from hyrespinn.optim import OPTIMISERS
 from hyrespinn.settings import as_text
+from hyrespinn.settings.kinds import doc_of
 
 FILE = Path(__file__).parents[1] / "settings.md"
 
@@ -91,23 +92,10 @@ def parts() -> Iterator[tuple[str, list[Part]]]:
     yield "Methods", [(f"--method {n}", c) for n, c in METHODS.items()]
 
 
-def described(text: str) -> tuple[str, dict[str, str]]:
-    """The prose of a docstring, and the entries under ``Args:``."""
-    body = text.split(">>>")[0]
-    prose, _, rest = body.partition("\nArgs:\n")
-    entries: dict[str, str] = {}
-    after: list[str] = []
-    name = ""
-    for line in rest.splitlines():
-        entry = re.match(r"    (\w+): (.*)", line)
-        if entry:
-            name = entry[1]
-            entries[name] = entry[2]
-        elif line.startswith("        ") and name:
-            entries[name] += f" {line.strip()}"
-        elif line.strip():
-            after.append(line)
-    return _plain("\n".join([prose, *after])), {k: _plain(v) for k, v in entries.items()}
+def prose_of(cls: type) -> str:
+    """What the docstring of a class says beside its arguments and examples."""
+    text = (inspect.getdoc(cls) or "").split(">>>")[0]
+    return _plain(re.sub(r"\nArgs:\n(    .*\n?)*", "\n", text))
 
 
 def _plain(text: str) -> str:
@@ -117,14 +105,9 @@ def _plain(text: str) -> str:
 
 
 def meanings(cls: type) -> dict[str, str]:
-    """What the fields of a class are, by its own docstring and those of its bases."""
-    found: dict[str, str] = {}
-    for base in reversed(cls.__mro__):
-        if dataclasses.is_dataclass(base):
-            found |= described(inspect.getdoc(base) or "")[1]
-    if not dataclasses.is_dataclass(cls):
-        return {}
-    return {f.name: found.get(f.name, "") for f in dataclasses.fields(cls) if f.init}
+    """What the fields of a class are."""
+    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+    return {field.name: _plain(doc_of(field, cls)) for field in fields if field.init}
 
 
 def default_of(field: dataclasses.Field[object]) -> str:
@@ -137,7 +120,7 @@ def default_of(field: dataclasses.Field[object]) -> str:
 
 
 def section(key: str, cls: type) -> list[str]:
-    prose, _ = described(inspect.getdoc(cls) or "")
+    prose = prose_of(cls)
     lines = [f"**`{key}`** (`{cls.__name__}`). {prose}" if key else prose, ""]
     known = meanings(cls)
     if not known:

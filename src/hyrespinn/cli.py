@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from .errors import UserError
+from .errors import EXIT_SIGNAL, EXIT_USER, UserError
 from .version import __version__
-
-EXIT_FAILED, EXIT_USER, EXIT_DIVERGED, EXIT_SIGNAL = 1, 2, 3, 128
 
 # For texts of help alone, which must not wait for JAX; a test compares them with the registries.
 METHODS = ("auto", "network", "collocation", "paper")

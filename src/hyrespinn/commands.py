@@ -13,8 +13,7 @@ from rich.table import Table
 
 from .bench.bench import PAPER_PROBLEMS, Bench, BenchRequest, bench, default_directory
 from .bench.jobs import default_jobs
-from .cli import EXIT_DIVERGED, EXIT_FAILED, EXIT_SIGNAL
-from .errors import UserError
+from .errors import EXIT_DIVERGED, EXIT_FAILED, EXIT_SIGNAL, UserError
 from .files import write_atomically
 from .metrics import split_components
 from .plots import plot_fields

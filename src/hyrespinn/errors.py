@@ -23,3 +23,7 @@ def unknown(what: str, name: str, known: Iterable[str]) -> UserError:
     near = difflib.get_close_matches(name, names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return UserError(f"Unknown {what} {name!r}.{hint} Known: {', '.join(names)}.")
+
+
+EXIT_FAILED, EXIT_USER, EXIT_DIVERGED, EXIT_SIGNAL = 1, 2, 3, 128
+"""Exit codes: an internal error, a user's mistake, a run that diverged, 128 + n by signal n."""

@@ -185,11 +185,16 @@ class Discretisation:
                 "in_turn is for a model that is a chain of networks, such as stackedpinn; this one is "
                 "trained together."
             )
+        shared = [stage for stage in stages if stage.steps >= model.parts]
+        if not shared:
+            raise UserError(
+                f"in_turn shares the steps of each stage among {model.parts} networks, and no stage has "
+                "as many; give one of them more."
+            )
         return [
             replace(stage, optimiser=_shared(stage.optimiser, model.parts), part=part)
             for part in range(1, model.parts + 1)
-            for stage in stages
-            if stage.steps >= model.parts
+            for stage in shared
         ]
 
     def pose(
