@@ -20,7 +20,7 @@ TINY: dict[str, Any] = {
     "points.initial": 16,
     "points.adaptive.pool": 2,
 }
-"""Settings of ``method="network"`` with which a whole solve takes a second or two, besides its compilation."""
+"""Settings of ``method="network"`` with which a solve takes a second or two, besides compilation."""
 
 
 def in_window_two(row):

@@ -10,12 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hyrespinn.derivatives import lift
 from hyrespinn.errors import UserError
 from hyrespinn.geometry.sampling import uniform
 from hyrespinn.losses.balance import Balance, gradient_norms, kernel_diagonals
 from hyrespinn.losses.causal import Causality
 from hyrespinn.losses.objective import Objective
 from hyrespinn.losses.terms import Counts, Sampling, Weights
+from hyrespinn.models import Model
 from hyrespinn.problems.statement import state
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -150,17 +152,21 @@ class Decay(hp.Problem):
         return [hp.Initial(1.0, "u"), hp.Initial(lambda p: p.x, "v")]
 
 
-def network(theta):
-    return lambda x: jnp.stack(
-        [jnp.exp(-theta[0] * x[..., 0]), theta[1] * x[..., 0] + x[..., 1]], axis=-1
-    )
+class Curve(Model):
+    theta: jax.Array
+
+    def __call__(self, x):
+        a, b = self.theta
+        return lift(
+            lambda x: jnp.stack([jnp.exp(-a * x[..., 0]), b * x[..., 0] + x[..., 1]], axis=-1), x
+        )
 
 
 @cache
 def objective(**options):
     problem = Decay()
     return Objective(
-        state(problem), network, weights=Weights(2.0, 30.0),
+        state(problem), Curve, weights=Weights(2.0, 30.0),
         sampling=Sampling(Counts(20, 6, 4), uniform, jnp.dtype("float64")), **options,
     )  # fmt: skip
 

@@ -165,6 +165,13 @@ IDLE = {
         "model.kernels.time_width",
         NO_TIME,
     ),
+    "windows": (changed(statement=STEADY), "marching", NO_TIME),
+    "causal weights": (changed(statement=STEADY), "weights.causal", NO_TIME),
+    "one network in turn": (
+        changed(),
+        "in_turn",
+        "the model is one network, and no chain of them",
+    ),
     "points of walls that are built in": (changed(), "points.boundary", BUILT_IN),
     "their weight": (changed(), "weights.boundary", BUILT_IN),
     "their weight by order": (changed(), "weights.per_order", BUILT_IN),
@@ -187,6 +194,10 @@ IDLE = {
 }
 
 
+WORDS = {"marching": "fixed", "weights.causal": "causal", "in_turn": True}
+"""Values for keys that take no number."""
+
+
 @pytest.mark.parametrize(("case", "key", "reason"), IDLE.values(), ids=IDLE)
 def test_a_key_that_would_change_nothing_says_why(case, key, reason):
     chosen, statement = case
@@ -195,7 +206,7 @@ def test_a_key_that_would_change_nothing_says_why(case, key, reason):
     config = RunConfig(statement.problem, chosen, "given")
     assert key not in settings(config)
     with pytest.raises(UserError, match=rf"{key} would change nothing: {reason}\. Leave it\."):
-        with_settings(config, {key: 2})
+        with_settings(config, {key: WORDS.get(key, 2)})
 
 
 BUSY = {

@@ -319,5 +319,5 @@ def test_a_stopped_march_resumes_to_the_same_bits(tmp_path, settings, steps):
 
 
 def test_no_time_no_windows():
-    with pytest.raises(UserError, match=r"poisson-2d has no time .* take marching=whole"):
+    with pytest.raises(UserError, match="marching would change nothing: poisson-2d has no time"):
         hp.solve("poisson-2d", settings={"marching": "fixed"}, progress=False, preset="smoke")
