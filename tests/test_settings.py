@@ -384,7 +384,7 @@ def test_a_second_stage_of_a_kind_has_a_number():
 )
 def test_a_sequence_is_replaced_as_a_whole(text, stages):
     if stages is None:
-        with pytest.raises(UserError, match="Unknown stages 'none'"):
+        with pytest.raises(UserError, match="Unknown optimiser in stages 'none'"):
             changed(BASE, {"stages": text})
         return
     assert changed(BASE, {"stages": text}).stages == stages
@@ -413,7 +413,7 @@ def test_a_sequence_takes_objects_and_tables():
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("stages", "adm:10", "Unknown stages 'adm'. Did you mean 'adam'?"),
+        ("stages", "adm:10", "Unknown optimiser in stages 'adm'. Did you mean 'adam'?"),
         ("stages", "adam:many", "stages is written name, name:steps or name(setting=value, …)"),
         ("stages", "adam(rate)", "adam(rate) takes settings as name=value, not 'rate'."),
         ("stages", "adam(rate=1", "The brackets of stages=adam(rate=1 do not match."),

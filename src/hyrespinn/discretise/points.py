@@ -28,6 +28,11 @@ class ResidualAdaptive:
     def __post_init__(self) -> None:
         if self.pool < 2:
             raise UserError(f"A choice of points needs a pool of at least 2, not {self.pool}.")
+        if self.power < 0 or self.floor < 0:
+            raise UserError(
+                "Neither power nor floor of a choice of points can be negative, and they are "
+                f"{self.power:g} and {self.floor:g}."
+            )
 
 
 @dataclass(frozen=True)

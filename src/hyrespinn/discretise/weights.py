@@ -28,6 +28,7 @@ class GradientNorm:
     def __post_init__(self) -> None:
         if self.every < 1:
             raise UserError(f"Weights are updated every 1 step or more, not every {self.every}.")
+        _ = self.balance  # which checks the momentum
 
     @property
     def balance(self) -> Balance:
@@ -65,6 +66,7 @@ class Causal:
                 "Causal weights need at least one chunk and one step between updates, not "
                 f"{self.chunks} and {self.every}."
             )
+        _ = self.causality  # which checks the tolerances
 
     @property
     def causality(self) -> Causality:

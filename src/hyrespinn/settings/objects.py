@@ -175,6 +175,14 @@ class OneOf(Form):
     def expected(self) -> str:
         return f"one of {', '.join(self.kinds)}"
 
+    def _what(self, key: str) -> str:
+        """The word for one of them at a key: ``optimiser in stages``, ``points.sampler``."""
+        registries = (registry_of(member) for member in self.members)
+        word = next((r.what for r in registries if r is not None), "")
+        if not word or key.rpartition(".")[2] == word:
+            return key or "kind"
+        return f"{word} in {key}" if key else word
+
     def kind(self, value: object) -> str:
         """The kind of an object; one that none of the classes made has no kind here."""
         for name, cls in self.kinds.items():
@@ -221,7 +229,7 @@ class OneOf(Form):
 
     def _class(self, key: str, kind: str) -> type:
         if kind not in self.kinds:
-            raise unknown(key or "kind", kind, self.kinds)
+            raise unknown(self._what(key), kind, self.kinds)
         return self.kinds[kind]
 
     def _refuse_others(self, key: str, cls: type, changes: Changes) -> None:
