@@ -175,7 +175,7 @@ def _cycles(graph: dict[str, set[str]]) -> list[list[str]]:
 def beyond(figures: Figures) -> list[str]:
     """Which figures are beyond their bounds."""
     values = asdict(figures)
-    worst = {k: v[1] if isinstance(v, tuple | list) and v else v for k, v in values.items()}
+    worst = {name: v[1] if isinstance(v := values[name], tuple | list) else v for name in BOUNDS}
     wrong = [
         f"{name} is {values[name]}, at most {bound}"
         for name, bound in BOUNDS.items()

@@ -11,7 +11,6 @@ from jax import Array
 
 from ..errors import UserError
 from ..geometry.lattice import Lattice as PointLattice
-from ..geometry.sampling import PoissonDisk
 from ..losses.balance import Balance
 from ..losses.causal import Causality
 from ..losses.objective import Objective
@@ -23,17 +22,12 @@ from ..problems.boundary import BoundaryTreatment, Lifted, Penalty, Reflected
 from ..problems.statement import Statement
 from ..training.stage import Stage
 from ..training.stopping import Stops
+from .idle import idle_keys
 from .marching import Adaptive, Fixed, Given, Whole
 from .points import Drawn, Grid
 from .weights import Weights
 
 Assemble = Callable[[Array], Model]
-
-KEYS_OF_TIME = (
-    "points.initial", "weights.initial", "weights.causal", "marching", "model.kernels.time_width",
-    "model.kernels.time_levels",
-)  # fmt: skip
-KEYS_OF_BOUNDARY = ("points.boundary", "weights.boundary", "weights.per_order")
 
 
 @dataclass(frozen=True)
@@ -139,30 +133,9 @@ class Discretisation:
 
     def idle(self, statement: Statement) -> dict[str, str]:
         """The keys that would change nothing for this problem, each with the reason."""
-        reasons: dict[str, str] = {}
-        if not statement.has_time:
-            why = f"{statement.problem.name} has no time"
-            reasons |= dict.fromkeys(KEYS_OF_TIME, why)
-        if not self._has_boundary_terms(statement):
-            why = "no condition on the boundary is left to the loss"
-            reasons |= dict.fromkeys(KEYS_OF_BOUNDARY, why)
-        if not self.model.is_chain:
-            reasons["in_turn"] = "the model is one network, and no chain of them"
-        if not any(self.inputs(statement).periodic):
-            reasons["model.harmonics"] = "no coordinate is periodic"
-        if isinstance(self.points, Drawn):
-            if all(s.fresh_points for s in self.stages):
-                reasons["points.adaptive"] = "every step has new points"
-            if isinstance(self.points.sampler, PoissonDisk):
-                reasons["points.adaptive"] = "the sampler has one fixed set of points"
-        if isinstance(self.model, KernelExpansion) and not self.model.kernels.time_width:
-            why = "kernels are as wide along time as along space"
-            reasons.setdefault("model.kernels.time_levels", why)
-        return reasons
-
-    def _has_boundary_terms(self, statement: Statement) -> bool:
-        left = self.boundary.impose(statement).left
-        return any(statement.conditions[place].start(statement) is None for place in left)
+        return idle_keys(
+            statement, self.boundary, self.model, self.points, self.weights, self.stages
+        )
 
     def inputs(self, statement: Statement) -> Inputs:
         """What a network must know of the problem."""

@@ -59,9 +59,7 @@ def discretise(statement: Statement, effort: Effort) -> Discretisation:
     factor = (march.centres if march else 1.0) * (2.0 if in_space else 1.0)
     centres = round(factor * effort.scale ** (statement.domain.dimension - 1) * CENTRES)
     surface = 1024 if in_space else 256
-    stages = (
-        GaussNewton(steps=STEPS, progress=0.5 if effort.scale <= 1 else 0.1, round_growth=0.05),
-    )
+    stages = (GaussNewton(steps=STEPS, progress=0.5 if effort.scale <= 1 else 0.1),)
     if march is not None:
         kernels = Scattered(centres, overlap=2.1, time_width=4.0, exterior=0.0)
         points = Drawn(round(2.4 * centres), max(surface, centres // 3), surface, adaptive=None)

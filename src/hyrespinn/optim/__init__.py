@@ -6,7 +6,15 @@ from .gauss_newton import GaussNewton
 from .gauss_newton_cg import GaussNewtonCG
 from .lbfgs import LBFGS
 from .levenberg_marquardt import LevenbergMarquardt
-from .optimiser import Linearised, Optimiser, OptimiserState, Preconditioner, RoundOptimiser, System
+from .optimiser import (
+    GrowingRounds,
+    Linearised,
+    Optimiser,
+    OptimiserState,
+    Preconditioner,
+    RoundOptimiser,
+    System,
+)
 from .soap import Soap
 from .ssbroyden import BFGS, SSBFGS, SSBroyden
 
@@ -30,6 +38,7 @@ __all__ = [
     "Adam",
     "GaussNewton",
     "GaussNewtonCG",
+    "GrowingRounds",
     "LevenbergMarquardt",
     "Linearised",
     "Optimiser",

@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from ..errors import UserError
 from .line_search import ValueAndGrad, search_along
-from .optimiser import RoundOptimiser, System
+from .optimiser import GrowingRounds, System
 
 
 class Memory(NamedTuple):
@@ -180,7 +180,7 @@ def minimise(
 
 
 @dataclass(frozen=True)
-class LBFGS(RoundOptimiser[LbfgsState]):
+class LBFGS(GrowingRounds[LbfgsState]):
     """L-BFGS, for networks too large for a matrix.
 
     Args:

@@ -21,7 +21,7 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
 from ..errors import UserError
-from .optimiser import RoundOptimiser, Sketch, System
+from .optimiser import GrowingRounds, Sketch, System
 
 TILE = 256
 
@@ -400,7 +400,7 @@ def minimise(
 
 
 @dataclass(frozen=True)
-class LevenbergMarquardt(RoundOptimiser[LmState]):
+class LevenbergMarquardt(GrowingRounds[LmState]):
     """Levenberg–Marquardt with the exact Jacobian, or a sketch of it for large networks.
 
     A step is worth some fifty of SSBroyden's, in time and in progress.

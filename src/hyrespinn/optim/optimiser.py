@@ -177,18 +177,14 @@ class RoundOptimiser(Optimiser[State]):
 
     Args:
         round_steps: The steps of a round of points.
-        round_growth: Rounds have this share of all steps before, if that is more.
     """
 
     round_steps: int = 200
-    round_growth: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.round_steps < 1:
             raise UserError(f"A round has at least one step; round_steps is {self.round_steps}.")
-        if self.round_growth < 0:
-            raise UserError(f"round_growth cannot be negative, and is {self.round_growth}.")
 
     def round_length(self, taken: int, steps: int) -> int:
         """The steps of the round that begins after ``taken`` of ``steps``.
@@ -196,5 +192,28 @@ class RoundOptimiser(Optimiser[State]):
         New points raise the loss for a while, so that none come shortly before the end: the last
         round also has the steps that are too few for one of their own.
         """
-        length = max(self.round_steps, round(self.round_growth * taken))
+        length = self.full_round(taken)
         return length if taken + 2 * length <= steps else steps - taken
+
+    def full_round(self, taken: int) -> int:
+        """The steps of a round that ends long before the last step."""
+        return self.round_steps
+
+
+@dataclass(frozen=True)
+class GrowingRounds(RoundOptimiser[State]):
+    """An optimiser whose points stay for a round, and for a longer one later on.
+
+    Args:
+        round_growth: Rounds have this share of all steps before, if that is more.
+    """
+
+    round_growth: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.round_growth < 0:
+            raise UserError(f"round_growth cannot be negative, and is {self.round_growth}.")
+
+    def full_round(self, taken: int) -> int:
+        return max(self.round_steps, round(self.round_growth * taken))

@@ -17,7 +17,7 @@ from jax import Array
 from jaxtyping import Float, Int
 
 from .line_search import ValueAndGrad, search_along
-from .optimiser import OptimiserState, RoundOptimiser, System
+from .optimiser import GrowingRounds, OptimiserState, System
 
 TRUST = 0.03
 """How far, as a share of their length, a matrix of another window may move the parameters at first."""
@@ -348,7 +348,7 @@ def minimise(
 
 
 @dataclass(frozen=True)
-class SSBroyden(RoundOptimiser[QuasiNewtonState]):
+class SSBroyden(GrowingRounds[QuasiNewtonState]):
     """Self-scaled Broyden with the whole inverse Hessian and a strong-Wolfe line search."""
 
     @staticmethod

@@ -1,0 +1,3 @@
+"""The file is loaded by tests as a person's own, and by nothing else."""
+
+collect_ignore = ["parts.py"]
