@@ -455,6 +455,9 @@ class Pair(hp.Problem):
     fields = ("u", "v")
     test_grid = (3, 8, 5)
 
+    def residual(self, u, v, p):
+        return u.x - jnp.exp(-self.rate * p.t) * jnp.cos(p.x), v - 0.5
+
     def conditions(self):
         return [hp.Periodic("x")]
 
