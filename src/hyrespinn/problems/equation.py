@@ -187,6 +187,11 @@ def _checked(array: Any, count: int, name: str) -> Array:
             f"{count} points. Write it with the fields and p alone (u.t, p.x, …), which all "
             "have that shape, and return a tuple for a system."
         )
+    if jnp.iscomplexobj(array):
+        raise UserError(
+            f"The {name} is complex. Take the real and the imaginary part of the solution as two fields, "
+            "and return the two parts of the equation: return jnp.real(r), jnp.imag(r)."
+        )
     return array
 
 

@@ -14,6 +14,14 @@ from jax import Array
 from ..derivatives import coordinates
 from ..errors import UserError
 from ..geometry import Box
+from .checks import (
+    Caution,
+    cautions,
+    check_exact,
+    check_parts,
+    check_together,
+    conditions_of,
+)
 from .conditions import Condition, SolutionMap, Start
 from .equation import Equation, Reads, components
 from .extension import Extension
@@ -57,19 +65,17 @@ class Statement(Equation):
     """
 
     def __init__(self, problem: Problem):
-        _check_parts(problem)
-        super().__init__(problem.domain, problem.fields, problem.residual)
+        check_parts(problem)
+        super().__init__(problem.domain, tuple(problem.fields), problem.residual)
         self.problem = problem
-        self.conditions: tuple[Condition, ...] = tuple(problem.conditions())
+        self.conditions: tuple[Condition, ...] = conditions_of(problem)
         for condition in self.conditions:
-            if not isinstance(condition, Condition):
-                raise UserError(
-                    f"conditions() must return a list of conditions; it holds {condition!r}."
-                )
             condition.check(self)
         _ = self.reads
         self._check_starts()
+        check_together(self, self.conditions)
         self.derived = self._derived()
+        check_exact(problem, self)
 
     def _check_starts(self) -> None:
         """An equation of order m in time for a field needs its first m time derivatives at the start."""
@@ -150,6 +156,11 @@ class Statement(Equation):
                     f"{field} has {_counted(found, 'initial condition')}, and the equations are of "
                     f"order {self.time_order} in time"
                 )
+
+    @cached_property
+    def cautions(self) -> tuple[Caution, ...]:
+        """What is possible in the statement, and seldom meant."""
+        return tuple(cautions(self, self.conditions))
 
     # Walls.
 
@@ -301,15 +312,6 @@ def state(problem: Problem) -> Statement:
         known = Statement(problem)
         object.__setattr__(problem, "_statement", known)
     return known
-
-
-def _check_parts(problem: Problem) -> None:
-    cls = type(problem).__name__
-    for attribute, example in (("domain", "Box(x=(0, 1))"), ("fields", '("u",)')):
-        if not hasattr(problem, attribute):
-            raise UserError(f"{cls} has no {attribute}; write {attribute} = {example}.")
-    if isinstance(problem.fields, str):
-        raise UserError(f'{cls}.fields must be a tuple of names, such as ("{problem.fields}",).')
 
 
 WORDS = ("no", "one", "two", "three", "four", "five", "six")
