@@ -1,0 +1,188 @@
+"""The error of a solution on any domain: the defect equation in a space of splines.
+
+With the residual ``r`` of a solution ``u`` and the linearised equation ``L = ∂r/∂u``, the error ``e``
+(what is to be added to ``u``) satisfies ``L e = −r``, and every condition likewise, to first order. Splines
+are local, so that least squares on fresh points give ``e`` in a space that is richer than the model's for
+a small part of what its training took; one digit of ``e`` is enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy
+from jax import Array
+
+from ..geometry.sampling import kronecker
+from ..losses.context import Context
+from ..losses.objective import Objective
+from ..losses.terms import Counts, Sampling, Term, Weights, terms_of
+from ..problems.boundary.treatment import Ansatz, BoundaryTreatment, Imposed, not_embedded
+from ..problems.conditions import Samples
+from .banded import Least
+from .linearise import Linear, linearise
+from .splines import SplineSpace
+
+OVERSAMPLING = 3.0
+"""Points for each spline."""
+CHECKED = 4096
+"""Points at which sizes are measured."""
+
+
+class Part(NamedTuple):
+    """A stretch of time, or all of the problem, and the solution on it and before it."""
+
+    start: Array
+    length: Array
+    is_first: Array
+    theta: Array
+    context: Context
+    theta_before: Array
+    context_before: Context
+
+
+class Found(NamedTuple):
+    """The error on a part: ``error`` and ``solution`` are mean squares by field."""
+
+    coefficients: np.ndarray
+    error: np.ndarray
+    solution: np.ndarray
+    worst: np.ndarray  # the point where the error is largest
+    left: float  # the share of the residual that the splines do not take away
+    weakest: float  # the least size that the operators give a function of size one
+    misfit: float  # what is left of the residual on the average over blocks, against its size
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells along each coordinate, and the degree of the splines."""
+
+    cells: tuple[int, ...]
+    degree: int
+
+
+class Defects:
+    """Finds errors part by part, with programs compiled once for all parts."""
+
+    def __init__(self, objective: Objective, boundary: BoundaryTreatment, grid: Grid):
+        self.objective, self.statement, self.grid = objective, objective.statement, grid
+        embedded = boundary.embedded(self.statement)
+        names = self.statement.domain.coordinates
+        self.periodic = tuple(name in embedded for name in names)
+        share = self.statement.domain.volume / math.prod(b - a for a, b in self.statement.domain.bounds)
+        inside = max(64, round(OVERSAMPLING * math.prod(grid.cells) * share))
+        around = max(16, round(OVERSAMPLING * 2 * math.prod(grid.cells) / min(grid.cells)))
+        sampling = Sampling(Counts(inside, around, around), kronecker, jnp.dtype("float64"))
+        left = tuple(not_embedded(boundary, self.statement))
+        self.terms: list[Term] = terms_of(
+            self.statement, Imposed(Ansatz(), left), sampling, Weights()
+        )
+        self.evaluate = jax.jit(self._evaluate)
+        self.sizes = jax.jit(self._sizes)
+
+    def _moved(self, points: Array, part: Part) -> Array:
+        if not self.statement.has_time:
+            return points
+        begin, end = self.statement.domain.bounds[0]
+        share = (points[:, 0] - begin) / (end - begin)
+        return points.at[:, 0].set(part.start + share * part.length)
+
+    def _samples(self, term: Term, key: Array, part: Part) -> Samples:
+        drawn = term.draw(key)
+        samples = drawn._replace(points=self._moved(drawn.points, part))
+        if not term.is_start:
+            return samples
+        start = term.start(part.context.parameters)
+        before = self.objective.solution(part.theta_before, part.context_before)
+        data = jnp.where(part.is_first, start.given(samples), start.observe(before, samples))
+        return samples._replace(data=data)
+
+    def _evaluate(self, part: Part, key: Array) -> list[dict[str, Linear]]:
+        solution = self.objective.solution(part.theta, part.context)
+        found = []
+        for i, term in enumerate(self.terms):
+            samples = self._samples(term, jax.random.fold_in(key, i), part)
+            found.append(linearise(term, solution, samples, part.context.parameters))
+        return found
+
+    def _sizes(self, part: Part, key: Array) -> tuple[Array, Array]:
+        """Points of a part, and the solution there."""
+        drawn = self.statement.domain.interior(key, CHECKED, kronecker, jnp.dtype("float64"))
+        points = self._moved(drawn, part)
+        return points, self.objective.solution(part.theta, part.context)(points)
+
+    def space(self, part: Part) -> SplineSpace:
+        bounds = list(self.statement.domain.bounds)
+        if self.statement.has_time:
+            bounds[0] = float(part.start), float(part.start + part.length)
+        fields = len(self.statement.fields)
+        return SplineSpace(tuple(bounds), self.grid.cells, self.grid.degree, self.periodic, fields)
+
+    def find(self, part: Part, before: tuple[SplineSpace, np.ndarray] | None, key: Array) -> Found:
+        """The error on a part that begins with the error of the part before it."""
+        space, pieces = self.space(part), []
+        for term, vectors in zip(self.terms, self.evaluate(part, key), strict=True):
+            for linear in vectors.values():
+                vector = np.asarray(linear.vector)
+                if term.is_start and before is not None:
+                    vector = vector - linear.rows(before[0]) @ before[1]
+                pieces.append(_Piece(linear.rows(space), vector, np.asarray(linear.reads[0].points)))
+        inner = pieces[0].height
+        matrix = scipy.sparse.vstack([p.matrix * p.weight(inner) for p in pieces]).tocsr()
+        right = np.concatenate([p.vector * p.weight(inner) for p in pieces])
+        least = Least.of(matrix)
+        unknown = least.solve(-right)
+        rest = right + matrix @ unknown
+        points, values = map(np.asarray, self.sizes(part, jax.random.fold_in(key, 1000)))
+        zero = (0,) * points.shape[1]
+        every = [space.values(points, zero, f) for f in range(space.fields)]
+        error = np.stack([v @ unknown for v in every], axis=1)
+        stacked = scipy.sparse.vstack(every).tocsr() / math.sqrt(len(points))
+        size = float(np.linalg.norm(right))
+        return Found(
+            unknown,
+            np.mean(error**2, axis=0),
+            np.mean(values**2, axis=0),
+            points[np.argmax(np.sum(error**2, axis=1))],
+            float(np.linalg.norm(rest)) / size if size else 0.0,
+            least.weakest(stacked),
+            self._misfit(pieces, unknown),
+        )
+
+    def _misfit(self, pieces: Sequence[_Piece], unknown: np.ndarray) -> float:
+        """What is left of the equations on the average over blocks: fine structure averages out, a
+        contradiction does not."""
+        piece = pieces[0]
+        rest = piece.vector + piece.matrix @ unknown
+        points = piece.points[: len(rest)]
+        lower, upper = points.min(axis=0), points.max(axis=0)
+        along = max(2, round(64 ** (1 / points.shape[1])))
+        place = np.clip(((points - lower) / (upper - lower) * along).astype(int), 0, along - 1)
+        block = np.ravel_multi_index(tuple(place.T), (along,) * points.shape[1])
+        count = np.bincount(block)
+        mean = np.bincount(block, rest) / np.maximum(count, 1)
+        return float(np.sqrt(np.sum(count * mean**2) / np.sum(count)))
+
+
+class _Piece(NamedTuple):
+    matrix: scipy.sparse.csr_array
+    vector: np.ndarray
+    points: np.ndarray
+
+    @property
+    def height(self) -> float:
+        """The mean length of a row."""
+        rows = max(self.matrix.shape[0], 1)
+        return float(np.sqrt(self.matrix.multiply(self.matrix).sum() / rows))
+
+    def weight(self, inner: float) -> float:
+        """All vectors count alike; conditions, whose rows are shorter, as much as the equation."""
+        own = self.height
+        return (inner / own if own > 0 else 1.0) / math.sqrt(max(self.vector.size, 1))
