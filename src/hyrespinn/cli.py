@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 
-from .errors import EXIT_SIGNAL, EXIT_USER, UserError
+from .errors import EXIT_LIMIT, EXIT_SIGNAL, EXIT_USER, StoppedEarly, UserError
+from .phases import IMPORTS, Phases, line, silent
+from .training.waiting import leave
 from .version import __version__
 
 # For texts of help alone, which must not wait for JAX; a test compares them with the registries.
@@ -16,10 +20,35 @@ METHODS = ("auto", "network", "collocation", "paper")
 COMPARED = ("hyrespinn", "pinn", "respinn", "expertpinn", "stackedpinn", "piratenet")
 
 
+FIRST_PHASES = {"solve": "reading the statement", "resume": "reading the run"}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command: without ``arguments`` that of the process, which it ends, else these."""
     options = build_parser().parse_args(arguments)
+    if arguments is None:
+        signal.signal(signal.SIGTERM, _terminate)
+        leave(_run(options))
+    return _run(options)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """Before a run has begun there is nothing to save."""
+    raise SystemExit(EXIT_SIGNAL + number)
+
+
+def _run(options: argparse.Namespace) -> int:
+    shown = options.command in FIRST_PHASES and not options.quiet
+    options.phases = Phases(line if shown else silent)
     try:
-        return import_module(".commands", __package__).COMMANDS[options.command](options)
+        options.phases.begin(FIRST_PHASES.get(options.command, ""))
+        with IMPORTS.measured():
+            commands = import_module(".commands", __package__)
+        options.phases.count_as("configure")
+        return commands.COMMANDS[options.command](options)
+    except StoppedEarly as error:
+        print(f"error: {error}", file=sys.stderr)
+        return EXIT_LIMIT if error.signal is None else EXIT_SIGNAL + error.signal
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_USER
