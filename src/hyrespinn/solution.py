@@ -31,7 +31,7 @@ from .models.window import InWindow
 from .plots import plot_fields
 from .problems.boundary import Ansatz, BoundaryTreatment, treatment_named
 from .problems.equation import components
-from .problems.problem import Problem, problem_named
+from .problems.problem import Problem, derived_of, problem_named
 from .problems.statement import state
 from .settings import from_json, to_json
 
@@ -157,7 +157,7 @@ class Solution:
         def evaluate(model: Network, batch: Array) -> Arrays:
             series = ansatz(model, coordinates(batch, closure(used, batch.shape[1])))
             assert isinstance(series, Taylor)
-            result = problem.derived(*statement.fields_of(series), statement.point(batch))
+            result = derived_of(problem, statement.fields_of(series), statement.point(batch))
             parts = components(result, batch.shape[0])
             return {name: jnp.stack(quantity, axis=-1) for name, quantity in parts.items()}
 
