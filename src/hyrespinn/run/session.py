@@ -45,7 +45,7 @@ from .run_directory import RunDirectory
 from .shown import shown_on
 from .stopped import reached, stopped_early
 
-FINISHING = 4.0
+FINISHING = 3.5
 """Seconds after a signal in which a run may still be measured and drawn."""
 
 

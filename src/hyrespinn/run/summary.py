@@ -14,7 +14,7 @@ Result = Mapping[str, Any]
 
 def in_full(result: Result, directory: Path) -> list[str]:
     """Everything worth knowing."""
-    seconds = result["seconds"]
+    seconds, picture = result["seconds"], directory / "figures" / "solution.png"
     return [
         _ending(result),
         *_reached(result, directory),
@@ -22,7 +22,7 @@ def in_full(result: Result, directory: Path) -> list[str]:
         f"({seconds['compilation']:.1f} s of compilation), {_parameters(result)}",
         *(f"  {figure}" for figure in _figures(result)),
         f"  solution: {directory / 'solution.hyres'}",
-        f"  picture:  {directory / 'figures' / 'solution.png'}",
+        *([f"  picture:  {picture}"] if picture.exists() else []),
     ]
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from .interrupt import Interrupt
 from .records import Clock
-from .stopping import End
+from .stopping import INTERRUPTED, End
 from .waiting import Due
 
-INTERRUPTED = End("interrupted", "interrupted; go on with `hyrespinn resume`")
+LEAST = 2.0
+"""Seconds that what comes before training may take, however short its limit is."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,8 @@ class Limits:
         if self.training is not None and trained >= self.training:
             text = "the time limit is reached in the middle of a step that takes long"
             return Due(End("time_limit", text), now - (trained - self.training))
-        if self.preparation is not None and prepared >= self.preparation:
-            text = (
-                f"making the reference and compiling took longer than the limit of "
-                f"{self.preparation:g} s"
-            )
-            return Due(End("time_limit", text), now - (prepared - self.preparation))
+        most = None if self.preparation is None else max(LEAST, self.preparation)
+        if most is not None and prepared >= most:
+            text = f"the reference and compilation took longer than the limit of {most:g} s"
+            return Due(End("time_limit", text), now - (prepared - most))
         return None

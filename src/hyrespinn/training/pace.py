@@ -21,6 +21,10 @@ class Pace:
         """How long steps will take; nothing where that is not known."""
         return steps * (self._step or 0.0)
 
+    def is_long(self, steps: int) -> bool:
+        """Whether steps are known to take longer than a slice."""
+        return self.seconds(steps) > SLICE
+
     def slice(self, steps: int, unit: int) -> int:
         """How many of these steps to do at once, a multiple of ``unit`` or all; at first as few as
         possible.
@@ -34,6 +38,6 @@ class Pace:
         """
         if self._step is None:
             return min(steps, unit)
-        if self.seconds(steps) <= SLICE:
+        if not self.is_long(steps):
             return steps
         return min(steps, max(1, int(SLICE / (unit * self._step))) * unit)

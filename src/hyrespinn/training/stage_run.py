@@ -11,7 +11,6 @@ import numpy as np
 from jax import Array
 
 from ..optim import OptimiserState
-from .pace import SLICE
 from .run_state import RunState
 from .stage import Stage, StageState
 from .stopping import Facts, Stops, decide
@@ -147,7 +146,7 @@ class StageRun:
             pace.note(progress.stage_steps - first, self.watch.clock.training - before)
             if progress.stage_steps >= end or bool(state.optimiser.failed):
                 return state
-            if pace.seconds(end - progress.stage_steps) > SLICE and is_finite(state.optimiser):
+            if pace.is_long(end - progress.stage_steps) and is_finite(state.optimiser):
                 self._pause(state)
 
     def _pause(self, state: StageState) -> None:

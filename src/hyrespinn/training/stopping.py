@@ -14,6 +14,9 @@ class End(NamedTuple):
     message: str
 
 
+INTERRUPTED = End("interrupted", "it was asked to stop before its end")
+
+
 @dataclass(frozen=True)
 class Stops:
     """When to stop before the last step; all but the time limit are deterministic.
@@ -49,7 +52,7 @@ class Stops:
     def asked(self, seconds: float, interrupted: bool) -> End | None:
         """Whether somebody, or the limit on the ``seconds`` of training, ends it now."""
         if interrupted:
-            return End("interrupted", "interrupted; go on with `hyrespinn resume`")
+            return INTERRUPTED
         if self.max_seconds is not None and seconds >= self.max_seconds:
             return End(
                 "time_limit", f"the time limit is reached, after {seconds:.1f} s of training"

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 TICK = 0.1
 """Seconds between two looks at whether to go on waiting."""
-GRACE = 3.0
+GRACE = 2.5
 """Seconds that a computation which cannot be cut gets to end by itself, once it is to stop."""
 NAME = "hyrespinn"
 """Of the threads."""
