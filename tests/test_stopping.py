@@ -30,7 +30,6 @@ from helpers import TINY, Heat
 
 SMALL = {
     "model.width": 6, "model.kernels.count": 5, "points.interior": 64, "points.initial": 16,
-    "points.adaptive.pool": 2,
 }  # fmt: skip
 
 
@@ -214,7 +213,7 @@ def test_a_step_that_takes_too_long_is_given_up(heard, monkeypatch, tmp_path):
     assert time.monotonic() - begin < 25
     assert heard == [signal.SIGTERM]
     assert part.result["status"] == "interrupted"
-    assert part.result["steps"] == 100
+    assert 0 < part.result["steps"] <= 100
     assert bits(hp.Solution.load(tmp_path / "run" / "solution.hyres")) == bits(part)
     again = hp.resume(tmp_path / "run", progress=False)
     assert bits(again) == bits(whole)
@@ -300,24 +299,24 @@ def process(tmp_path: Path, where: str, *more: str) -> subprocess.Popen:
     ],
 )
 def test_a_signal_is_heard_before_training(tmp_path, where, phase, number):
-    running = process(tmp_path, where)
-    for line in running.stdout:
-        if line.startswith(phase):
-            break
-    time.sleep(0.5)
-    begin = time.monotonic()
-    running.send_signal(number)
-    assert running.wait(timeout=60) == 128 + number
-    assert time.monotonic() - begin < 5
-    assert "before its first step" in running.stderr.read()
+    with process(tmp_path, where) as running:
+        for line in running.stdout:
+            if line.startswith(phase):
+                break
+        time.sleep(0.5)
+        begin = time.monotonic()
+        running.send_signal(number)
+        assert running.wait(timeout=60) == 128 + number
+        assert time.monotonic() - begin < 5
+        assert "before its first step" in running.stderr.read()
     assert (tmp_path / "run" / "config.json").exists()
 
 
 @pytest.mark.slow
 def test_a_time_limit_is_kept_before_training(tmp_path):
-    running = process(tmp_path, "exact", "--max-seconds", "1")
-    assert running.wait(timeout=60) == 5
-    assert "the reference and compilation took longer than the limit" in running.stderr.read()
+    with process(tmp_path, "exact", "--max-seconds", "1") as running:
+        assert running.wait(timeout=60) == 5
+        assert "the reference and compilation took longer than the limit" in running.stderr.read()
 
 
 # Phases, and what is said at the end.
@@ -471,3 +470,29 @@ def test_what_a_persons_function_raises_is_told_with_her_line(tmp_path, capsys, 
     assert "NameError: name 'missing' is not defined" in message
     assert "mine.py:6: return missing * p.x)" in message
     assert len(message.splitlines()) == 1
+
+
+# A bench.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_sigterm_ends_a_bench_and_its_processes(tmp_path, jobs):
+    settings = ["model.width=6", "points.interior=64", "points.initial=16"]
+    command = [
+        sys.executable, "-m", "hyrespinn", "bench", "--problems", "heat-1d", "--models", "pinn",
+        "hyrespinn", "--seeds", "2", "--jobs", jobs, "--out", str(tmp_path / "bench"),
+        "--set", *settings, "stages=adam(steps=1000000, batch=32)",
+    ]  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as running:
+        begin = time.monotonic()
+        while len(list(tmp_path.rglob("history.csv"))) < int(jobs):
+            assert time.monotonic() - begin < 200
+            assert running.poll() is None
+            time.sleep(0.1)
+        begin = time.monotonic()
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(timeout=60) == 143
+        assert time.monotonic() - begin < 10
+    results = [json.loads(file.read_text()) for file in tmp_path.rglob("result.json")]
+    assert [result["status"] for result in results] == ["interrupted"] * int(jobs)

@@ -108,6 +108,12 @@ def leave(code: int) -> NoReturn:
 
     Python itself would wait for such a thread, which may compile for another minute.
     """
+    leave_if_busy(code)
+    sys.exit(code)
+
+
+def leave_if_busy(code: int) -> None:
+    """End the process at once where a thread is still busy."""
     until = time.monotonic() + 2 * TICK
     threads = [thread for thread in threading.enumerate() if thread.name.startswith(NAME)]
     for thread in threads:
@@ -116,4 +122,3 @@ def leave(code: int) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-    sys.exit(code)
