@@ -75,11 +75,14 @@ def build_parser() -> argparse.ArgumentParser:
     _add_choice(run)
     run.add_argument("--seed", type=int, default=0)
     run.add_argument("--precision", default="float64", help="float64 (default) or float32")
-    run.add_argument("--max-seconds", type=float, help="a limit on the seconds of training")
+    run.add_argument(
+        "--max-seconds", type=float,
+        help="a limit on the seconds of training; exit code 5 where it is reached",
+    )  # fmt: skip
     run.add_argument("--out", type=Path, help="the run directory to create")
     run.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE")
     run.add_argument("--no-reference", action="store_true", help="do not measure the error")
-    run.add_argument("--quiet", action="store_true", help="no progress")
+    run.add_argument("--quiet", action="store_true", help="three lines at the end alone")
     run.add_argument(
         "--checkpoint-seconds", type=float, default=30.0, metavar="N",
         help="seconds between two checkpoints (default 30)",
@@ -88,8 +91,11 @@ def build_parser() -> argparse.ArgumentParser:
 
     again = commands.add_parser("resume", help="go on with a run that was stopped")
     again.add_argument("directory", type=Path)
-    again.add_argument("--max-seconds", type=float)
-    again.add_argument("--quiet", action="store_true")
+    again.add_argument(
+        "--max-seconds", type=float,
+        help="a limit from now on (default: another allotment of the run's own limit)",
+    )  # fmt: skip
+    again.add_argument("--quiet", action="store_true", help="three lines at the end alone")
     _add_load(again)
     again.set_defaults(command="resume")
 

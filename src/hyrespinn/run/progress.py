@@ -88,9 +88,11 @@ class LiveReporter:
         self.console, self.meter = console, Meter()
         self.live = Live(console=console, refresh_per_second=4, transient=False)
         self.table: Table | str = ""
+        self.now = ""
 
     def phase(self, name: str) -> None:
-        if name != "training":  # of which the rows tell
+        if name != self.now:
+            self.now = name
             self.live.update(f"{name} …", refresh=True)
 
     def stage(self, name: str, steps: int, done: int, seconds: float) -> None:
