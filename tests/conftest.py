@@ -38,6 +38,12 @@ install_import_hook(checked(), "typechecker.check")
 
 
 @pytest.fixture
+def unhurried(monkeypatch):
+    """A tiny limit on the time of training is none on that of compilation, however slow it is."""
+    monkeypatch.setattr("hyrespinn.training.limits.LEAST", 600.0)
+
+
+@pytest.fixture
 def x64():
     """Double precision for one test; the package itself sets nothing globally."""
     with jax.enable_x64(True):

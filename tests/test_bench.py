@@ -35,7 +35,7 @@ from hyrespinn.files import write_json
 from hyrespinn.methods import METHODS
 from hyrespinn.run.config import configure
 from hyrespinn.run.run_directory import RunDirectory
-from hyrespinn.training.interrupt import Interrupt
+from hyrespinn.training.watch import Watch
 
 QUICK = {
     "model.width": 6, "model.depth": 1, "model.kernels.count": 5, "points.interior": 64,
@@ -239,7 +239,8 @@ class Solver:
         self.ends: dict[tuple[str, int], str | BaseException] = {}
         self.cleared_after: list[int] = []  # how many cells had run when caches were cleared
 
-    def __call__(self, config, out, *, progress=True, reference=True):
+    def __call__(self, config, out, *, progress=True, reference=True, patient=False):
+        assert patient, "a limit is on training alone"
         key = config.model, config.seed
         self.ran.append(key)
         end = self.ends.get(key, "completed")
@@ -507,7 +508,7 @@ def test_a_real_bench_stops_goes_on_and_is_kept(tmp_path, monkeypatch):
     settings = {key: value for key, value in QUICK.items() if key != "model.kernels.count"}
     request = BenchRequest(["heat-1d"], ["pinn"], [0, 1], settings=settings)
     with monkeypatch.context() as stopped:
-        stopped.setattr(Interrupt, "requested", lambda self: True)
+        stopped.setattr(Watch, "interrupted", lambda self: True)
         found = bench(request, tmp_path, lambda line: None)
     assert found.signal == 2
     (cell,) = found.cells.values()

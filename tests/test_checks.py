@@ -53,13 +53,13 @@ START = hp.Initial(0.0)
         ({"conditions": lambda self: START}, "returned a single Initial; return a list"),
         ({"conditions": given(START, hp.Dirichlet)}, "holds the class Dirichlet"),
         ({"conditions": given(START, 0.0)}, "it holds 0.0"),
-        ({"conditions": lambda self: [hp.Initial(1 / 0)]}, "ZeroDivisionError.*test_checks.py, line"),
+        ({"conditions": lambda self: [hp.Initial(1 / 0)]}, "ZeroDivisionError.*test_checks.py:\\d"),
         ({"residual": lambda self, u, p: u.t - 1j * u.xx}, "The residual is complex"),
         ({"exact": lambda self, p: {"u": p.x}}, "exact returned a dict.*return u"),
         ({"exact": lambda self, p: (p.x, p.x)}, "returned 2 values for the fields u"),
         ({"exact": lambda self, p: jnp.zeros((3, 1))}, r"shape \(3, 1\) for u at 3 points"),
         ({"exact": lambda self, p: p.z}, "no 'z'"),
-        ({"exact": lambda self, p: [][0]}, "IndexError.*test_checks.py, line"),
+        ({"exact": lambda self, p: [][0]}, "IndexError.*test_checks.py:\\d"),
     ],
 )  # fmt: skip
 def test_wrong_parts(changes, message):

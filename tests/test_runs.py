@@ -143,11 +143,17 @@ def test_a_stopped_run_resumes_to_the_same_bits(finished, tmp_path, number):
 
 
 @pytest.mark.slow
-def test_a_run_stopped_by_its_time_limit_resumes(finished, tmp_path):
+def test_a_run_stopped_by_its_time_limit_resumes(finished, tmp_path, capsys, unhurried):
+    """Without another limit it gets another allotment; one that is given counts from now."""
     out = tmp_path / "run"
     limited = ["solve", *ARGUMENTS, "--out", str(out), "--max-seconds", "0.001", *ASSIGNMENTS]
-    assert cli.main(limited) == 0
-    assert json.loads((out / "result.json").read_text())["status"] == "time_limit"
+    assert cli.main(limited) == 5
+    first = json.loads((out / "result.json").read_text())
+    said = f"it came to {first['steps']} of at most 440 steps; go on with `hyrespinn resume {out}`"
+    assert said in capsys.readouterr().out
+    assert (first["status"], 0 < first["steps"] < 440) == ("time_limit", True)
+    assert cli.main(["resume", str(out), "--quiet"]) == 5
+    assert json.loads((out / "result.json").read_text())["steps"] > first["steps"]
     assert cli.main(["resume", str(out), "--quiet", "--max-seconds", "1e9"]) == 0
     assert bits(out) == bits(finished)
 
@@ -250,7 +256,7 @@ def test_a_full_disk_does_not_end_a_training(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_own_problems_can_be_resumed_too(tmp_path):
+def test_own_problems_can_be_resumed_too(tmp_path, unhurried):
     settings = ONLY_ADAM | {"stages": "adam(steps=200, batch=32)"}
     options = {"method": "network", "progress": False, "settings": settings}
     whole = hp.solve(Heat(nu=0.1), out=tmp_path / "a", **options)

@@ -99,6 +99,7 @@ def test_float32_by_choice():
         ),
     ],
 )
+@pytest.mark.usefixtures("unhurried")
 def test_stops_and_says_why(settings, options, status):
     result = solve(settings=settings, **options).result
     assert result["status"] == status
@@ -272,11 +273,15 @@ def test_the_last_round_lasts_until_the_time_is_over():
     config = configure(Heat(), method="network", settings=settings, max_seconds=20)
     theta, training, _ = Session(config, progress=False, reference=False).training()
     store = Last()
-    outcome = March(training, Watch(clock=Ticking(), store=store))(theta)
+    march = March(training, Watch(clock=Ticking(), store=store))
+    outcome = march(theta)
     assert outcome.status == "time_limit"
-    progress = store.restored.run.progress
+    progress = march.run.progress
     assert 0 < progress.next_round < progress.stage_steps < 400
-    progress.done = None
+    # A resumed run goes on from before: as if there had been no limit.
+    kept = store.restored.run.progress
+    assert kept.next_round == kept.stage_steps == progress.next_round
     more = March(replace(training, stops=Stops()))(theta, store.restored)
-    assert more.status == "completed"
-    assert more.steps == 400
+    assert (more.status, more.steps) == ("completed", 400)
+    whole = March(replace(training, stops=Stops()))(theta)
+    np.testing.assert_array_equal(more.theta, whole.theta)

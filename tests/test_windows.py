@@ -306,10 +306,12 @@ def test_a_stopped_march_resumes_to_the_same_bits(tmp_path, settings, steps):
     whole = solve(settings, seed=2)
     part = solve(settings, seed=2, out=tmp_path / "run", callbacks=[in_window_two])
     assert part.result["status"] == "interrupted"
-    assert len(part.windows) == 2
+    assert len(part.windows) == len(part.result["windows"]) == 1  # that are done
+    assert part.result["reached"].startswith("1 of 3 windows, up to t = 0.333333 of 1, ")
     assert part.result["rel_l2"] is None  # the last window has no solution yet
-    assert np.isnan(part(t=0.9, x=0.5))
-    assert np.isfinite(part(t=0.5, x=0.5))
+    with pytest.raises(UserError, match=r"up to t = 0\.333333 of 1, where the run was stopped"):
+        part(t=0.5, x=0.5)
+    assert np.isfinite(part(t=1 / 3, x=0.5))
     again = hp.resume(tmp_path / "run", progress=False)
     assert again.result["status"] == "completed"
     assert again.result["steps"] == whole.result["steps"]

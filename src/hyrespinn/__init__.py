@@ -11,6 +11,8 @@ next to nothing.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from .phases import IMPORTS
+
 if TYPE_CHECKING:
     from . import discretise, methods, models, optim, problems
     from .discretise import Discretisation
@@ -90,11 +92,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return import_module(f".{name}", __name__)
-    if name not in _HOMES:
+    if name not in _MODULES and name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = vars(import_module(f".{_HOMES[name]}", __name__))[name]
+    with IMPORTS.measured():
+        module = import_module(f".{_HOMES.get(name, name)}", __name__)
+    if name in _MODULES:
+        return module
+    value = vars(module)[name]
     globals()[name] = value
     return value
 

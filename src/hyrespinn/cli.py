@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 
-from .errors import EXIT_SIGNAL, EXIT_USER, UserError
+from .errors import EXIT_LIMIT, EXIT_SIGNAL, EXIT_USER, StoppedEarly, UserError
+from .phases import IMPORTS, Phases, line, silent
+from .training.waiting import leave
 from .version import __version__
 
 # For texts of help alone, which must not wait for JAX; a test compares them with the registries.
@@ -16,10 +20,35 @@ METHODS = ("auto", "network", "collocation", "paper")
 COMPARED = ("hyrespinn", "pinn", "respinn", "expertpinn", "stackedpinn", "piratenet")
 
 
+FIRST_PHASES = {"solve": "reading the statement", "resume": "reading the run"}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command: without ``arguments`` that of the process, which it ends, else these."""
     options = build_parser().parse_args(arguments)
+    if arguments is None:
+        signal.signal(signal.SIGTERM, _terminate)
+        leave(_run(options))
+    return _run(options)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """Before a run has begun there is nothing to save."""
+    raise SystemExit(EXIT_SIGNAL + number)
+
+
+def _run(options: argparse.Namespace) -> int:
+    shown = options.command in FIRST_PHASES and not options.quiet
+    options.phases = Phases(line if shown else silent)
     try:
-        return import_module(".commands", __package__).COMMANDS[options.command](options)
+        options.phases.begin(FIRST_PHASES.get(options.command, ""))
+        with IMPORTS.measured():
+            commands = import_module(".commands", __package__)
+        options.phases.count_as("configure")
+        return commands.COMMANDS[options.command](options)
+    except StoppedEarly as error:
+        print(f"error: {error}", file=sys.stderr)
+        return EXIT_LIMIT if error.signal is None else EXIT_SIGNAL + error.signal
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_USER
@@ -46,11 +75,14 @@ def build_parser() -> argparse.ArgumentParser:
     _add_choice(run)
     run.add_argument("--seed", type=int, default=0)
     run.add_argument("--precision", default="float64", help="float64 (default) or float32")
-    run.add_argument("--max-seconds", type=float, help="a limit on the seconds of training")
+    run.add_argument(
+        "--max-seconds", type=float,
+        help="a limit on the seconds of training; exit code 5 where it is reached",
+    )  # fmt: skip
     run.add_argument("--out", type=Path, help="the run directory to create")
     run.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE")
     run.add_argument("--no-reference", action="store_true", help="do not measure the error")
-    run.add_argument("--quiet", action="store_true", help="no progress")
+    run.add_argument("--quiet", action="store_true", help="three lines at the end alone")
     run.add_argument(
         "--checkpoint-seconds", type=float, default=30.0, metavar="N",
         help="seconds between two checkpoints (default 30)",
@@ -59,8 +91,11 @@ def build_parser() -> argparse.ArgumentParser:
 
     again = commands.add_parser("resume", help="go on with a run that was stopped")
     again.add_argument("directory", type=Path)
-    again.add_argument("--max-seconds", type=float)
-    again.add_argument("--quiet", action="store_true")
+    again.add_argument(
+        "--max-seconds", type=float,
+        help="a limit from now on (default: another allotment of the run's own limit)",
+    )  # fmt: skip
+    again.add_argument("--quiet", action="store_true", help="three lines at the end alone")
     _add_load(again)
     again.set_defaults(command="resume")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -13,7 +12,7 @@ from rich.table import Table
 
 from .bench.bench import PAPER_PROBLEMS, Bench, BenchRequest, bench, default_directory
 from .bench.jobs import default_jobs
-from .errors import EXIT_DIVERGED, EXIT_FAILED, EXIT_SIGNAL, UserError
+from .errors import EXIT_DIVERGED, EXIT_FAILED, EXIT_LIMIT, EXIT_SIGNAL, UserError
 from .files import write_atomically
 from .metrics import split_components
 from .plots import plot_fields
@@ -24,7 +23,8 @@ from .references.reference import recipe_of, stored_self_convergence
 from .run.config import RunConfig, configure, documentation, settings, with_parameters
 from .run.loading import load_file, load_problem
 from .run.predict import predict_file
-from .run.solve import resume, solve_configured
+from .run.solve import resume_run, solve_configured
+from .run.summary import in_brief, in_full
 from .settings import as_text, parse_assignments
 from .solution import Solution
 
@@ -80,8 +80,10 @@ def _default_directory(config: RunConfig) -> Path:
 
 def solve_command(options: argparse.Namespace) -> int:
     _load(options)
+    problem = load_problem(options.problem)
+    options.phases.begin("choosing the method", "configure")
     config = configure(
-        load_problem(options.problem),
+        problem,
         method=options.method,
         preset=options.preset,
         model=options.model,
@@ -97,14 +99,18 @@ def solve_command(options: argparse.Namespace) -> int:
         progress=not options.quiet,
         reference=not options.no_reference,
         checkpoint_seconds=options.checkpoint_seconds,
+        phases=options.phases,
     )
     return report(solution, out, options.quiet)
 
 
 def resume_command(options: argparse.Namespace) -> int:
     _load(options)
-    solution = resume(
-        options.directory, progress=not options.quiet, max_seconds=options.max_seconds
+    solution = resume_run(
+        options.directory,
+        progress=not options.quiet,
+        max_seconds=options.max_seconds,
+        phases=options.phases,
     )
     return report(solution, options.directory, options.quiet)
 
@@ -112,38 +118,20 @@ def resume_command(options: argparse.Namespace) -> int:
 def report(solution: Solution, directory: Path, quiet: bool) -> int:
     """Say how a run ended and where things are; the exit code."""
     result = solution.result
-    seconds, status = result["seconds"], result["status"]
-    if not quiet:
-        console = Console()
-
-        def say(text: str) -> None:
-            console.print(text, highlight=False, markup=False, soft_wrap=True)
-
-        note = f" ({result['message']})" if result["message"] else ""
-        say(f"{result['problem']}: {status}{note}")
-        say(
-            f"  {result['steps']} steps, {seconds['training']:.1f} s of training "
-            f"({seconds['compilation']:.1f} s of compilation), {_parameters(result)}"
-        )
-        if result["rel_l2"] is not None:
-            for field, error in result["rel_l2"].items():
-                say(f"  relative l2 error of {field}: {error:.3e}")
-        for name, ratio in result["relative_residual"].items():
-            say(f"  relative {name} on fresh points: {ratio:.3e}")
-        say(f"  solution: {directory / 'solution.hyres'}")
-        say(f"  picture:  {directory / 'figures' / 'solution.png'}")
-    if status == "diverged":
-        Console(stderr=True).print(f"diverged: {result['message']}", soft_wrap=True, markup=False)
-        return EXIT_DIVERGED
-    if status == "interrupted":
-        return EXIT_SIGNAL + int(result.get("signal", 2))
+    for text in in_brief(result, directory) if quiet else in_full(result, directory):
+        _say(text)
+    if result.get("signal") is not None:
+        return EXIT_SIGNAL + int(result["signal"])
+    match result["status"]:
+        case "diverged":
+            message = f"diverged: {result['message']}"
+            Console(stderr=True).print(message, soft_wrap=True, markup=False)
+            return EXIT_DIVERGED
+        case "interrupted":
+            return EXIT_SIGNAL + 2
+        case "time_limit":
+            return EXIT_LIMIT
     return 0
-
-
-def _parameters(result: Mapping[str, Any]) -> str:
-    total, each = result["n_params"], result["n_params_window"]
-    several = f", {total // each} windows of {each:,}" if total > each else ""
-    return f"{total:,} parameters{several}"
 
 
 def predict_command(options: argparse.Namespace) -> int:

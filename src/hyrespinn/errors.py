@@ -13,6 +13,17 @@ class UserError(ValueError):
     """
 
 
+class StoppedEarly(UserError):
+    """A run that was stopped before there was anything of it to return.
+
+    ``signal`` is what stopped it; ``None``: a time limit, so that the command line exits with code 5.
+    """
+
+    def __init__(self, message: str, signal: int | None):
+        super().__init__(message)
+        self.signal = signal
+
+
 def unknown(what: str, name: str, known: Iterable[str]) -> UserError:
     """The error for a name that does not exist, with the nearest one that does.
 
@@ -27,3 +38,5 @@ def unknown(what: str, name: str, known: Iterable[str]) -> UserError:
 
 EXIT_FAILED, EXIT_USER, EXIT_DIVERGED, EXIT_SIGNAL = 1, 2, 3, 128
 """Exit codes: an internal error, a user's mistake, a run that diverged, 128 + n by signal n."""
+EXIT_LIMIT = 5
+"""A limit was reached, and the run can be resumed."""

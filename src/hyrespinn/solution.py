@@ -31,7 +31,7 @@ from .models.window import InWindow
 from .plots import plot_fields
 from .problems.boundary import Ansatz, BoundaryTreatment, treatment_named
 from .problems.equation import components
-from .problems.problem import Problem, problem_named
+from .problems.problem import Problem, derived_of, problem_named
 from .problems.statement import state
 from .settings import from_json, to_json
 
@@ -56,7 +56,8 @@ class Solution:
     derives from its fields; ``solution.result`` holds what ``result.json`` does.
 
     ``model`` is the network; where time was solved in ``windows``, each ``(start, end, length)``,
-    it is a tuple of networks, and a time after the last of them gives not a number.
+    it is a tuple of networks, and a time after the ``end`` of the last of them is refused: a run that
+    was stopped has no solution there.
     """
 
     problem: Problem
@@ -70,6 +71,11 @@ class Solution:
     @cached_property
     def _ansatz(self) -> Ansatz:
         return self.boundary.impose(state(self.problem)).ansatz
+
+    @property
+    def end(self) -> float | None:
+        """The last time of windows of time; ``None`` where there are none."""
+        return self.windows[-1][1] if self.windows else None
 
     @property
     def _networks(self) -> tuple[Model, ...]:
@@ -87,7 +93,8 @@ class Solution:
         if not self.windows:
             return self._by(self._networks[0], name, function, points)
         ends = [end for _, end, _ in self.windows]
-        member = np.searchsorted(ends, points[:, 0])  # an end belongs to the window it ends
+        # An end belongs to the window it ends; the last one has what rounding puts after it.
+        member = np.minimum(np.searchsorted(ends, points[:, 0]), len(ends) - 1)
         results: Arrays = None
         for k, (network, (start, _, length)) in enumerate(
             zip(self._networks, self.windows, strict=True)
@@ -150,7 +157,7 @@ class Solution:
         def evaluate(model: Network, batch: Array) -> Arrays:
             series = ansatz(model, coordinates(batch, closure(used, batch.shape[1])))
             assert isinstance(series, Taylor)
-            result = problem.derived(*statement.fields_of(series), statement.point(batch))
+            result = derived_of(problem, statement.fields_of(series), statement.point(batch))
             parts = components(result, batch.shape[0])
             return {name: jnp.stack(quantity, axis=-1) for name, quantity in parts.items()}
 
@@ -169,7 +176,31 @@ class Solution:
                 f"Points must have shape (n, {dimension}), with columns "
                 f"{', '.join(self.problem.domain.coordinates)}; these have {points.shape}."
             )
+        if self.end is not None:
+            late = points[self.after_end(points), 0]
+            if late.size:
+                raise UserError(
+                    f"{late.size} of {len(points)} points are at times for which there is no "
+                    f"solution, the latest at {late.max():g}; {self.until()}."
+                )
         return points
+
+    def after_end(self, points: np.ndarray) -> np.ndarray:
+        """A mark for each of the points ``(n, d)`` that is later than what was solved."""
+        if self.end is None:
+            return np.zeros(len(points), bool)
+        begin, last = self.problem.domain.bounds[0]
+        return points[:, 0] > self.end + 1e-9 * (last - begin)
+
+    def until(self) -> str:
+        """Up to which time there is a solution and, where that is not all, what to do."""
+        name, last = self.problem.domain.coordinates[0], self.problem.domain.bounds[0][1]
+        if self.end == last:
+            return f"it goes up to {name} = {last:g}, the end of time"
+        return (
+            f"it goes up to {name} = {self.end:g} of {last:g}, where the run was stopped: go on with "
+            "`hyrespinn resume` or hp.resume, or leave out later times"
+        )
 
     def _broadcast(self, arguments: Mapping[str, ArrayLike]) -> tuple[np.ndarray, tuple[int, ...]]:
         names = self.problem.domain.coordinates
@@ -197,12 +228,18 @@ class Solution:
         return self.at(points, name)[field or self.problem.fields[0]].reshape(shape)
 
     def grid(self, **counts: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Axes with these numbers of points and the fields on their grid, time first."""
+        """Axes with these numbers of points and the fields on their grid, time first.
+
+        The time of a run that was stopped ends where its solution does.
+        """
         domain = self.problem.domain
         wanted = tuple(counts.get(c, 101) for c in domain.coordinates)
         axes = dict(
             zip(domain.coordinates, domain.grid(wanted, (False,) * domain.dimension), strict=True)
         )
+        if self.end is not None and self.end < domain.bounds[0][1]:
+            time = domain.coordinates[0]
+            axes[time] = np.linspace(domain.bounds[0][0], self.end, axes[time].size)
         return axes, self.on_axes(axes)
 
     def on_axes(self, axes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+import signal
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +16,16 @@ import jax
 
 from ..errors import UserError
 from ..run.environment import cores
+from ..training.interrupt import Interrupt
+from ..training.waiting import leave_if_busy
 from .plan import BenchRequest, Task, attempt, plan
 from .table import Cell
 
 Key = tuple[str, str, int]
 Outcome = tuple[Cell | None, int | None]
 """What became of a cell, and the signal that stopped it."""
+TICK = 0.5
+"""Seconds between two looks at whether a signal has come."""
 
 
 def run_cells(
@@ -66,32 +73,67 @@ def _side_by_side(
     free = context.Queue()
     for core in usable:
         free.put(core)
-    with ProcessPoolExecutor(len(usable), context, _settle, (free,)) as pool:
-        futures = [pool.submit(_run, request, path, task.key) for task in tasks]
+    with (
+        ProcessPoolExecutor(len(usable), context, _settle, (free,)) as pool,
+        Interrupt() as interrupt,
+    ):
+        running = {pool.submit(_run, request, path, task.key) for task in tasks}
         try:
-            for future in as_completed(futures):
-                outcome = future.result()
-                yield outcome
-                if outcome[1] is not None:
-                    return
-        except KeyboardInterrupt:
-            yield None, 2
+            while running:
+                done, running = wait(running, TICK, FIRST_COMPLETED)
+                if interrupt.requested():
+                    running = {future for future in running if not future.cancel()}
+                    _tell_children()
+                yield from _outcomes(done, interrupt)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+    if interrupt.signal is not None:
+        yield None, interrupt.signal
+
+
+def _outcomes(done: Iterable[Future[Outcome]], interrupt: Interrupt) -> Iterator[Outcome]:
+    for future in done:
+        try:
+            cell, number = future.result()
+        except BrokenProcessPool:
+            if not interrupt.requested():
+                raise
+            continue  # a process that had no cell yet
+        interrupt.signal = interrupt.signal or number  # one that a cell alone was sent
+        yield cell, interrupt.signal
+
+
+def _tell_children() -> None:
+    """Again and again, until each has a cell that hears it."""
+    for child in multiprocessing.active_children():
+        child.terminate()
 
 
 _last: dict[str, tuple[str, str]] = {}
+_signals: list[int] = []
+"""Of this process: the cell before, and what has stopped a cell."""
 
 
 def _settle(free: Any) -> None:
-    """Take a core before JAX counts them."""
+    """Take a core before JAX counts them; signals come from the process above, and cells hear them."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    Finalize(None, leave_if_busy, (0,), exitpriority=-100)  # when everything else is done
     core = free.get()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
 
 
 def _run(request: BenchRequest, path: Path, key: Key) -> Outcome:
-    """A cell in a process of its own, which finds its configuration by itself."""
+    """A cell in a process of its own, which finds its configuration by itself.
+
+    After a signal none is begun: one more than can run has been handed out by then.
+    """
+    if _signals:
+        return None, _signals[-1]
     _last["cell"] = _forget(_last.get("cell"), key)
     task = next(task for task in plan(request, path) if task.key == key)
-    return attempt(task)
+    cell, number = attempt(task)
+    if number is not None:
+        _signals.append(number)
+    return cell, number

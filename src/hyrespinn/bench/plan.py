@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..errors import UserError, unknown
+from ..errors import StoppedEarly, UserError, unknown
 from ..problems.problem import Problem
 from ..problems.statement import state
 from ..run.config import RunConfig, configure, settings
 from ..run.loading import load_file, load_problem
 from ..run.run_directory import RunDirectory
-from ..run.solve import resume, solve_configured
+from ..run.solve import resume_run, solve_configured
 from .table import Cell
 
 T = TypeVar("T")
@@ -150,10 +150,11 @@ class Task:
             self.path.rename(next(place for place in places if not place.exists()))
         directory = RunDirectory(self.path)
         if directory.state.exists():
-            return resume(self.path, progress=progress).result
+            return resume_run(self.path, progress=progress, patient=True).result
         if self.path.exists():
             directory.discard_if_empty()  # it was killed before its first checkpoint
-        return solve_configured(self.config, self.path, progress=progress).result
+        solution = solve_configured(self.config, self.path, progress=progress, patient=True)
+        return solution.result
 
     def cell(self, result: Mapping[str, Any]) -> Cell:
         problem, model, seed = self.key
@@ -209,6 +210,8 @@ def attempt(task: Task, verbose: bool = False) -> tuple[Cell | None, int | None]
         result = task.run(verbose)
     except KeyboardInterrupt:
         return None, 2
+    except StoppedEarly as early:  # a bench is patient, so that it was a signal
+        return None, early.signal
     except Exception as error:
         return task.failed(error), None
     stopped = result["status"] == "interrupted"

@@ -47,12 +47,13 @@ class GaussNewtonCgState(NamedTuple):
     steps: Array
     evaluations: Array  # of the rows or of a product with their Jacobian
     failed: Array  # the search has ended
+    origin: Array  # the parameters of which the preconditioner is
 
 
 def blank(theta: Float[Array, " n"]) -> GaussNewtonCgState:
     """The state at ``theta`` with nothing evaluated yet."""
     zero, count = jnp.zeros((), theta.dtype), jnp.asarray(0)
-    return GaussNewtonCgState(theta, zero, count, count, jnp.asarray(False))
+    return GaussNewtonCgState(theta, zero, count, count, jnp.asarray(False), theta)
 
 
 def renewed(rows: Rows, state: GaussNewtonCgState) -> GaussNewtonCgState:
@@ -116,6 +117,7 @@ def step(
         | (promised < rule.progress * state.value)
         | ((count == 1) & (reached > left))
         | (reached <= enough),
+        state.origin,
     )
 
 
@@ -151,7 +153,7 @@ class GaussNewtonCG(Optimiser[GaussNewtonCgState]):
 
     @property
     def look_every(self) -> int:
-        return self.steps  # all at once: the preconditioner of the first step serves them all
+        return self.steps  # all at once
 
     @property
     def rounds(self) -> int:
@@ -182,7 +184,10 @@ class GaussNewtonCG(Optimiser[GaussNewtonCgState]):
         state: GaussNewtonCgState,
         unfinished: Callable[[OptimiserState], Array],
     ) -> GaussNewtonCgState:
-        precondition = system.precondition(state.theta)
+        # The preconditioner of the first step of a chunk serves them all, however they are cut.
+        is_first = state.steps % self.look_every == 0
+        state = state._replace(origin=jnp.where(is_first, state.theta, state.origin))
+        precondition = system.precondition(state.origin)
         enough = self.target * _squared(system.rows(jnp.zeros_like(state.theta)))
 
         def following(state: GaussNewtonCgState) -> GaussNewtonCgState:

@@ -124,6 +124,12 @@ class Optimiser(ABC, Generic[State]):
         return 50
 
     @property
+    def cut_every(self) -> int:
+        """Between two looks, ``advance`` may be called for a multiple of so many steps at a time: what
+        comes of them is the same to the last bit."""
+        return 1
+
+    @property
     def batch_size(self) -> int | None:
         """Of fresh points, how many there are inside the domain; ``None``: as many as of others."""
         return None

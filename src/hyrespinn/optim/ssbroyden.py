@@ -363,6 +363,10 @@ class SSBroyden(GrowingRounds[QuasiNewtonState]):
         last = state.steps + 1
         return self.advance(system, state, lambda s: s.steps < last)
 
+    @property
+    def cut_every(self) -> int:
+        return COLLECTED  # after which the matrix is whole
+
     def advance(
         self,
         system: System,

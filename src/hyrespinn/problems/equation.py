@@ -142,7 +142,8 @@ class Equation:
         self, values: Values, points: Array, residual: Function | None = None
     ) -> dict[str, Array]:
         """The residuals by name; ``residual`` is the same equation with other parameters."""
-        result = (residual or self.residual)(*self.fields_of(values), self.point(points))
+        arguments = (*self.fields_of(values), self.point(points))
+        result = call(residual or self.residual, arguments, ", ".join((*self.fields, "p")))
         return named_residuals(result, points.shape[0])
 
     # The fields.

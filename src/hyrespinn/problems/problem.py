@@ -17,6 +17,7 @@ from ..errors import UserError, unknown
 from ..geometry import Domain
 from ..registry import Registry
 from ..registry import register as register
+from .calls import call
 from .conditions import Condition
 from .fields import Field, Point, fields_of
 
@@ -133,6 +134,12 @@ def problem_named(name: str) -> type[Problem]:
     return PROBLEMS[name]
 
 
+def derived_of(problem: Problem, fields: Sequence[Field], p: Point) -> Quantities:
+    """The derived quantities of fields at points."""
+    found: Quantities = call(problem.derived, (*fields, p), ", ".join((*problem.fields, "p")))
+    return found
+
+
 def exact_fields(problem: Problem, p: Point, order: int) -> list[Field]:
     """The fields of the exact solution at points, with all derivatives up to an order."""
     domain = problem.domain
@@ -140,7 +147,7 @@ def exact_fields(problem: Problem, p: Point, order: int) -> list[Field]:
     points = jnp.stack([*p.columns(domain.coordinates).values()], axis=-1)
 
     def values(points: Array) -> Array:
-        result = problem.exact(Point(points, domain.coordinates))
+        result = call(problem.exact, (Point(points, domain.coordinates),), "p")
         several = result if isinstance(result, (tuple, list)) else (result,)
         columns = [jnp.broadcast_to(jnp.asarray(v), points.shape[:-1]) for v in several]
         return jnp.stack(columns, axis=-1)

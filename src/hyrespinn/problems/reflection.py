@@ -17,6 +17,7 @@ from jax import Array
 
 from ..derivatives import MultiIndex
 from ..geometry import Box
+from .calls import call
 from .conditions import Condition, Initial, Periodic, Start, Wall, evaluate
 from .equation import Equation
 from .fields import Field, Point
@@ -84,7 +85,8 @@ class ReflectedProblem(Problem):
     def residual(self, *fields_and_point: Any) -> Any:
         *fields, p = fields_and_point
         seen = [self._seen(field, p) for field in fields]
-        found = self.original.residual(*seen, self._point(p))
+        names = ", ".join((*self.original.fields, "p"))
+        found = call(self.original.residual, (*seen, self._point(p)), names)
         sign = self._sign(p, (0,) * self.original.domain.dimension)
 
         def image(part: Any) -> Any:

@@ -13,10 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..metrics import relative_l2, split_components, vector_errors
+from ..problems.calls import call
 from ..problems.conditions import evaluate
 from ..problems.equation import components
 from ..problems.fields import Point
-from ..problems.problem import Problem, exact_fields
+from ..problems.problem import Problem, derived_of, exact_fields
 from ..problems.statement import state
 from . import cache
 
@@ -234,7 +235,7 @@ def _exact(problem: Problem) -> Reference | None:
     with jax.enable_x64(True):
         points = jnp.asarray(mesh[inside])
         point = Point(points, problem.domain.coordinates)
-        result = problem.exact(point)
+        result = call(problem.exact, (point,), "p")
         if result is None:
             return None
         several = result if isinstance(result, (tuple, list)) else (result,)
@@ -246,7 +247,7 @@ def _exact(problem: Problem) -> Reference | None:
         derived = {}
         if reads.names:
             fields = exact_fields(problem, point, max(sum(index) for index in reads.all))
-            quantities = components(problem.derived(*fields, point), len(points))
+            quantities = components(derived_of(problem, fields, point), len(points))
             derived = {n: whole(np.stack(parts, axis=-1)) for n, parts in quantities.items()}
     return Reference(axes, values, "exact solution", derived=derived)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ..errors import UserError
+from ..problems.calls import described
 from ..problems.problem import Problem, problem_named
 
 
@@ -42,5 +43,5 @@ def load_file(path: Path) -> ModuleType:
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"{path} cannot be loaded: {type(error).__name__}: {error}.") from error
+        raise UserError(f"{path} cannot be loaded: {described(error)}.") from error
     return module

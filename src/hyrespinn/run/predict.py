@@ -32,6 +32,7 @@ def predict_file(solution: Solution, source: Path, target: Path) -> None:
         for j, name in enumerate(names):
             points[i, j] = _number(row[header.index(name)], source, i + 2, name)
     points = _inside(solution, points, source)
+    _in_time(solution, points, source)
     values = solution.at(points) if len(rows) else {f: np.empty(0) for f in solution.problem.fields}
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
@@ -66,6 +67,17 @@ def _number(text: str, source: Path, line: int, column: str) -> float:
     if not np.isfinite(value):
         raise UserError(f"{source}, line {line}, column {column}: {text!r} is not a number.")
     return value
+
+
+def _in_time(solution: Solution, points: np.ndarray, source: Path) -> None:
+    """Refuse times to which a run that was stopped did not come."""
+    late = np.flatnonzero(solution.after_end(points))
+    if late.size:
+        first = int(late[0])
+        raise UserError(
+            f"{source}: {late.size} of {len(points)} points are at times for which there is no "
+            f"solution, the first in line {first + 2} at {points[first, 0]:g}; {solution.until()}."
+        )
 
 
 def _inside(solution: Solution, points: np.ndarray, source: Path) -> np.ndarray:

@@ -53,6 +53,12 @@ class PlainReporter:
 
     def __init__(self, console: Console, every: float = 5.0):
         self.console, self.every, self.meter, self.last = console, every, Meter(), 0.0
+        self.now = ""
+
+    def phase(self, name: str) -> None:
+        if name != self.now:
+            self.now = name
+            self.message(f"{name} …")
 
     def stage(self, name: str, steps: int, done: int, seconds: float) -> None:
         self.meter.stage(name, steps, done, seconds)
@@ -81,10 +87,17 @@ class LiveReporter:
     def __init__(self, console: Console):
         self.console, self.meter = console, Meter()
         self.live = Live(console=console, refresh_per_second=4, transient=False)
+        self.table: Table | str = ""
+        self.now = ""
+
+    def phase(self, name: str) -> None:
+        if name != self.now:
+            self.now = name
+            self.live.update(f"{name} …", refresh=True)
 
     def stage(self, name: str, steps: int, done: int, seconds: float) -> None:
         self.meter.stage(name, steps, done, seconds)
-        self.live.update(f"{name}: {steps - done} steps, compiling …")
+        self.live.update(f"{name}: {steps - done} steps …")
 
     def row(self, row: Mapping[str, Any]) -> None:
         table = Table(box=None, pad_edge=False)
@@ -92,6 +105,7 @@ class LiveReporter:
         for column in shown:
             table.add_column(column, justify="right", no_wrap=True)
         table.add_row(*shown.values())
+        self.table = table
         self.live.update(table)
 
     def message(self, text: str) -> None:
@@ -102,6 +116,7 @@ class LiveReporter:
         return self
 
     def __exit__(self, *details: Any) -> None:
+        self.live.update(self.table)  # the last row stays to be read
         self.live.__exit__(*details)
 
 

@@ -46,8 +46,9 @@ def result_of(
     outcome: Outcome,
     reference: Reference | None,
     errors: Mapping[str, Any],
+    measured: bool = True,
 ) -> dict[str, Any]:
-    """What is known when a run ends, but for the seconds in total."""
+    """What is known when a run ends, but for the seconds in total; no residual unless ``measured``."""
     clock = outcome.clock
     rate = outcome.steps / clock.training if clock.training else 0.0
     of_window = int(outcome.theta.size)
@@ -71,7 +72,9 @@ def result_of(
         "losses": outcome.losses,
         "relative_residual": relative_residual(
             objective, list(zip(outcome.thetas, outcome.contexts, strict=True))
-        ),
+        )
+        if measured
+        else {},
         "windows": _windows(outcome),
         "rel_l2": None,
         "rel_l2_until": None,  # up to 0.2, 0.4, 0.6 and 0.8 of the time

@@ -30,7 +30,7 @@ class RunDirectory:
     def __init__(self, path: Path):
         self.path = path
         self.warning: str | None = None
-        self._begin, self._before = time.perf_counter(), 0.0
+        self.begin, self._before = time.perf_counter(), 0.0
         self._configuration: dict[str, Any] = {}  # what config.json holds
         self._rows: list[dict[str, Any]] = []
 
@@ -147,7 +147,7 @@ class RunDirectory:
     @property
     def seconds(self) -> float:
         """Since the run began, the time between two processes left out."""
-        return self._before + time.perf_counter() - self._begin
+        return self._before + time.perf_counter() - self.begin
 
     def restore(self, meta: Mapping[str, Any]) -> None:
         """Take up the run at a checkpoint; rows of the history after it are computed again."""
@@ -177,13 +177,10 @@ class RunDirectory:
         if not self._rows and not self.state.exists():
             shutil.rmtree(self.path)
 
-    def check_checkpoint(self) -> dict[str, Any]:
-        """The meta data of the checkpoint, which must belong to this run."""
+    def check_checkpoint(self) -> dict[str, Any] | None:
+        """The meta data of the checkpoint, which must belong to this run; ``None`` before the first."""
         if not self.state.exists():
-            raise UserError(
-                f"{self.path} has no checkpoint yet, so there is nothing to resume; start again "
-                "with another --out, or remove the directory."
-            )
+            return None
         meta = load_meta(self.state)
         if meta["config"] != self._configuration:
             raise UserError(

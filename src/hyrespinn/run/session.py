@@ -6,6 +6,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import jax
@@ -20,28 +21,40 @@ from ..losses.objective import Objective
 from ..metrics import split_components
 from ..models import Model
 from ..models.parameters import cast, flatten
+from ..phases import IMPORTS, Phases
 from ..plots import plot_fields, plot_history
 from ..problems.statement import state
-from ..references import Reference, error_axes, reference_of
+from ..references import Reference, reference_of
 from ..solution import Solution
 from ..training.checkpoint import load_state
 from ..training.interrupt import Interrupt
 from ..training.last_layer import fit_last_layer
+from ..training.limits import Limits
 from ..training.march import March, Outcome, Restored, Training
 from ..training.records import Clock, Silent
 from ..training.run_state import RunState
+from ..training.waiting import Stopped, Wait, Waiter
 from ..training.watch import Callback, Watch
-from ..training.windows import ENDS_ALL
+from ..training.windows import ENDS_ALL, RESUMABLE
 from .compiled import kept_programs
 from .config import RunConfig
 from .monitor import Monitor
 from .progress import reporter as make_reporter
 from .report import errors_of, result_of
 from .run_directory import RunDirectory
+from .shown import shown_on
+from .stopped import reached, stopped_early
+
+FINISHING = 3.5
+"""Seconds after a signal in which a run may still be measured and drawn."""
 
 
 class Session:
-    """One run: ``run`` trains and reports, from the beginning or from a checkpoint."""
+    """One run: ``run`` trains and reports, from the beginning or from a checkpoint.
+
+    ``limit`` is on the seconds of training from here on. As many may be spent on what comes before and
+    between it, on the reference and compilation, unless the session is ``patient``.
+    """
 
     def __init__(
         self,
@@ -52,9 +65,10 @@ class Session:
         limit: float | None = None,
         callbacks: Sequence[Callback] = (),
         checkpoint_seconds: float = 30.0,
+        phases: Phases | None = None,
     ):
-        self.begin = time.perf_counter()
         self.config = config
+        self.patient = False
         self.directory: RunDirectory | None = None
         self.callbacks = callbacks
         self.checkpoint_seconds = checkpoint_seconds
@@ -64,37 +78,74 @@ class Session:
         self.limit = config.max_seconds if limit is None else limit
         self.with_reference = reference
         self.reporter = make_reporter(progress)
+        self.phases = phases or Phases()
+        self.phases.show = self.reporter.phase
         self.clock = Clock()
         self.reference: Reference | None = None
         self.first_errors: dict[str, float] | None = None
+        self.march: March | None = None
+        self.reached = ""  # how far a run came that was stopped
+        self.measured: Solution | None = None  # with all of its result
 
     def run(self, meta: Mapping[str, Any] | None = None) -> Solution:
-        config = self.config
-        self.reporter.message(config.describe())
-        precise = jax.enable_x64(config.precision == "float64")
-        with precise, kept_programs(), Interrupt() as interrupt:
-            if self.with_reference:
-                self.reference = reference_of(config.problem, self.reporter.message)
-            with self.clock.measure("compilation"):  # operation by operation, most of it compiled
-                theta, training, reported = self.training()
-            for stage in training.stages:
-                stage.check(training.objective, theta)
-            monitor = None
-            if self.reference is not None:
-                monitor = Monitor(reported, self.reference)
-            march = March(training, self._watch(monitor, interrupt))
-            with closing(march.programs):
-                self._check_start(training.objective, theta)
-                if meta is None:
-                    march.compile_ahead(theta)
-                if monitor is not None:
-                    begin = march.window
-                    first = monitor(theta, march.context_of(begin, (), theta), begin)
-                    self.first_errors = {k.removeprefix("rel_l2_"): e for k, e in first.items()}
-                restored = self._restore(march, theta, meta) if meta else None
-                with self.reporter:
-                    outcome = march(theta, restored)
-            return self._finish(reported, outcome, interrupt.signal)
+        allotment, trained = self.limit, 0.0 if meta is None else meta["seconds"]["training"]
+        if allotment is not None:
+            self.limit = trained + allotment
+        precise = partial(jax.enable_x64, self.config.precision == "float64")
+        with precise(), kept_programs(), Interrupt() as interrupt, self.reporter:
+            self.reporter.message(self.config.describe())
+            limits = Limits(interrupt, self.clock, self.limit, None if self.patient else allotment)
+            with closing(Waiter(limits.due, precise)) as wait:
+                reported, outcome = self._trained(wait, interrupt, meta)
+            with closing(Waiter(limits.signalled, precise, FINISHING)) as wait:
+                return self._finished(wait, reported, outcome, interrupt)
+
+    def _trained(
+        self, wait: Wait, interrupt: Interrupt, meta: Mapping[str, Any] | None
+    ) -> tuple[Objective, Outcome]:
+        """What errors are measured of, and what the training gave."""
+        try:
+            march, theta, reported, restored = wait(lambda: self._prepared(wait, interrupt, meta))
+            outcome = march(theta, restored)
+        except Stopped as stopped:
+            path = None if self.directory is None else self.directory.path
+            has_begun = self.march is not None and self.march.run.progress.steps > 0
+            raise stopped_early(stopped.end, interrupt.signal, path, has_begun) from None
+        finally:
+            if self.march is not None:
+                self.march.programs.close()
+        if outcome.status in RESUMABLE:
+            self.reached = reached(self.config, march.training.windows, outcome)
+        return reported, outcome
+
+    def _prepared(
+        self, wait: Wait, interrupt: Interrupt, meta: Mapping[str, Any] | None
+    ) -> tuple[March, Array, Objective, Restored | None]:
+        """Everything that comes before the first step."""
+        if self.with_reference:
+            self.phases.begin("computing the reference", "reference")
+            with self.clock.measure("other"):
+                self.reference = reference_of(self.config.problem, self.reporter.message)
+        self.phases.begin("compiling")
+        with self.clock.measure("compilation"):  # operation by operation, most of it compiled
+            theta, training, reported = self.training()
+        for stage in training.stages:
+            stage.check(training.objective, theta)
+        monitor = None
+        if self.reference is not None:
+            monitor = Monitor(reported, self.reference)
+        march = self.march = March(training, self._watch(monitor, interrupt, wait))
+        with self.clock.measure("other"):
+            self._check_start(training.objective, theta)
+            if meta is None:
+                march.compile_ahead(theta)
+            if monitor is not None:
+                begin = march.window
+                first = monitor(theta, march.context_of(begin, (), theta), begin)
+                self.first_errors = {k.removeprefix("rel_l2_"): e for k, e in first.items()}
+            restored = self._restore(march, theta, meta) if meta else None
+        self.phases.end()
+        return march, theta, reported, restored
 
     def training(self) -> tuple[Array, Training, Objective]:
         """The first parameters, what is trained, and what errors are measured of."""
@@ -124,7 +175,7 @@ class Session:
             return None
         return lambda theta, context: fit_last_layer(objective, theta, context, key, fit)
 
-    def _watch(self, monitor: Monitor | None, interrupt: Interrupt) -> Watch:
+    def _watch(self, monitor: Monitor | None, interrupt: Interrupt, wait: Wait) -> Watch:
         return Watch(
             self.clock,
             self.reporter,
@@ -133,6 +184,7 @@ class Session:
             interrupt.requested,
             self.checkpoint_seconds,
             self.callbacks,
+            wait,
         )
 
     def _check_start(self, objective: Objective, theta: Array) -> None:
@@ -177,19 +229,74 @@ class Session:
         self.clock.compilation = meta["seconds"]["compilation"]
         return Restored(load_state(self.directory.state, template), run, earlier)
 
-    def _finish(self, objective: Objective, outcome: Outcome, signal: int | None) -> Solution:
-        config = self.config
+    def _finished(
+        self, wait: Wait, objective: Objective, outcome: Outcome, interrupt: Interrupt
+    ) -> Solution:
+        """The solution with its result; after a signal without what would take too long."""
+        signal = interrupt.signal
+        try:
+            return wait(lambda: self._finish(objective, outcome, signal))
+        except Stopped:
+            directory, self.directory = self.directory, None  # what goes on behind writes no more
+        if self.measured is not None:
+            self.reporter.message("stopped while it was drawn; the solution and result are there")
+            solution = self.measured
+        else:
+            solution = self._unmeasured(objective, outcome)
+            if directory is not None:
+                solution.save(directory.solution)
+        result = {
+            **solution.result,
+            "signal": interrupt.signal,
+            "seconds": self._seconds(directory),
+        }
+        if directory is not None:
+            write_json(directory.result, result)
+        return dataclasses.replace(solution, result=result)
+
+    def _unmeasured(self, objective: Objective, outcome: Outcome) -> Solution:
+        """A solution with what is known of it without computing anything."""
+        result = result_of(self.config, objective, outcome, None, {}, measured=False)
+        result |= {"rel_l2_initial": self.first_errors, "verdict": "stopped"}
+        if outcome.status not in RESUMABLE:
+            text = f"interrupted while it was measured; before, it was {outcome.status}"
+            result |= {"status": "interrupted", "message": text}
+        elif self.reached:
+            result["reached"] = self.reached
+        return dataclasses.replace(self._solution(objective, outcome), result=result)
+
+    def _seconds(self, directory: RunDirectory | None) -> dict[str, float]:
+        """Where the time went; all but training, compilation and the total are of this process."""
+        phases = self.phases
+        since = time.perf_counter() - phases.started
+        return {
+            "import": IMPORTS.seconds,
+            "configure": phases.took("configure"),
+            "compilation": self.clock.compilation,
+            "reference": phases.took("reference"),
+            "training": self.clock.training,
+            "drawing": phases.took("drawing"),
+            "total": since if directory is None else directory.seconds,
+        }
+
+    def _solution(self, objective: Objective, outcome: Outcome) -> Solution:
         windows = [w.window for w in outcome.windows if w.window is not None]
         networks: tuple[Model, ...] = tuple(map(objective.assemble, outcome.thetas))
-        solution = Solution(
-            config.problem,
+        return Solution(
+            self.config.problem,
             networks if windows else networks[0],
             self.discretisation.model,
-            config.precision,
+            self.config.precision,
             self.discretisation.boundary,
             windows=tuple((w.start, w.end, w.length) for w in windows),
         )
-        axes = error_axes(config.problem) if self.reference is None else self.reference.axes
+
+    def _finish(self, objective: Objective, outcome: Outcome, signal: int | None) -> Solution:
+        config = self.config
+        self.phases.begin("measuring")
+        solution = self._solution(objective, outcome)
+        end = None if outcome.complete else solution.end
+        axes, known = shown_on(config.problem, self.reference, end)
         shown: dict[str, np.ndarray] = {}
         errors: dict[str, Any] = {}
         if self.reference is not None or self.directory is not None:
@@ -199,14 +306,20 @@ class Session:
                 errors = errors_of(config.problem, self.reference, values, derived)
         result = result_of(config, objective, outcome, self.reference, errors)
         result["rel_l2_initial"] = self.first_errors
-        result["seconds"]["total"] = time.perf_counter() - self.begin
+        result["seconds"] = self._seconds(self.directory)
+        if self.reached:
+            result["reached"] = self.reached
         if signal is not None and outcome.status == "interrupted":
             result["signal"] = signal
         solution = dataclasses.replace(solution, result=result)
         if self.directory is not None:
             solution.save(self.directory.solution)
-            self._figures(self.directory, axes, shown)
-            result["seconds"]["total"] = self.directory.seconds
+            write_json(self.directory.result, result)
+            self.measured = solution
+            self.phases.begin("drawing", "drawing")
+            self._figures(self.directory, axes, shown, known)
+            self.phases.end()
+            result["seconds"] = self._seconds(self.directory)
             write_json(self.directory.result, result)
             if self.directory.warning:
                 self.reporter.message(f"Warning: {self.directory.warning}")
@@ -217,13 +330,14 @@ class Session:
         directory: RunDirectory,
         axes: Mapping[str, np.ndarray],
         shown: Mapping[str, np.ndarray],
+        reference: Reference | None,
     ) -> None:
         config, folder = self.config, directory.figures
         title = f"{config.problem.name}, {config.method} ({config.model}), seed {config.seed}"
         known = None
-        if self.reference is not None:
-            parts = split_components(axes, self.reference.derived)
-            known = {**self.reference.values, **parts}
+        if reference is not None:
+            parts = split_components(axes, reference.derived)
+            known = {**reference.values, **parts}
             shown = {name: value for name, value in shown.items() if name in known}
         plot_fields(axes, shown, known, title, folder / "solution.png")
         if directory.rows:

@@ -1,11 +1,14 @@
-"""Ctrl-C and SIGTERM end a run between two chunks, with everything saved."""
+"""Ctrl-C and SIGTERM end a run within seconds, with everything saved."""
 
 from __future__ import annotations
 
 import signal
 import threading
+import time
+from collections.abc import Callable
 from types import FrameType
-from typing import Any
+
+Handler = Callable[[int, FrameType | None], object] | int | None
 
 
 class Interrupt:
@@ -18,7 +21,8 @@ class Interrupt:
 
     def __init__(self) -> None:
         self.signal: int | None = None
-        self._before: dict[int, Any] = {}
+        self.since = time.monotonic()  # when the first signal came
+        self._before: dict[int, Handler] = {}
 
     def requested(self) -> bool:
         return self.signal is not None
@@ -26,6 +30,8 @@ class Interrupt:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.signal == signal.SIGINT and number == signal.SIGINT:
             raise KeyboardInterrupt
+        if self.signal is None:
+            self.since = time.monotonic()
         self.signal = number
 
     def __enter__(self) -> Interrupt:

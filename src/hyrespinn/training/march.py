@@ -14,13 +14,14 @@ from ..losses.context import Context, first_window, next_window
 from ..losses.objective import Objective
 from .adaptive_windows import too_hard, window_error
 from .programs import Function, Programs
-from .records import Clock
+from .records import Clock, Reporter
 from .run_state import Progress, RunState
 from .stage import Stage, StageState
 from .stage_run import Bounds, Measured, StageRun, copied
-from .stopping import NO_STOPS, Stops
+from .stopping import NO_STOPS, End, Stops
+from .waiting import Stopped
 from .watch import Watch
-from .windows import ENDS_ALL, WHOLE, Status, Window, WindowOutcome, Windows, WindowStart
+from .windows import ENDS_ALL, RESUMABLE, WHOLE, Status, Window, WindowOutcome, Windows, WindowStart
 
 Prepare = Callable[[Array, Context], Array]
 
@@ -60,8 +61,8 @@ class Training:
 class Compiled:
     """The programs of one stage; every stage has them once, for all windows."""
 
-    def __init__(self, training: Training, index: int, programs: Programs):
-        self.index, self.programs = index, programs
+    def __init__(self, training: Training, index: int, programs: Programs, reporter: Reporter):
+        self.index, self.programs, self.reporter = index, programs, reporter
         stage = training.stages[index]
         objective = training.objective_of(stage)
         self.functions = {
@@ -93,6 +94,11 @@ class Compiled:
         return self._state("renew", state)
 
     def advance(self, state: StageState, count: Array) -> StageState:
+        name = self.index, "run"
+        if not self.programs.is_compiled(name):
+            self.reporter.phase("compiling")
+        self.programs.compiled(name, self.functions["run"], (state, count))
+        self.reporter.phase("training")
         return self._state("run", state, count)
 
     def retry(self, state: StageState) -> StageState:
@@ -158,8 +164,11 @@ class March:
         self.training = training
         self.watch = watch or Watch()
         self.run = RunState()
-        self.programs = Programs(self.watch.clock)
-        self.stages = [Compiled(training, i, self.programs) for i in range(len(training.stages))]
+        self.programs = Programs(self.watch.clock, self.watch.wait)
+        self.stages = [
+            Compiled(training, i, self.programs, self.watch.reporter)
+            for i in range(len(training.stages))
+        ]
         self._compiling = False
 
     @property
@@ -194,7 +203,11 @@ class March:
         return jax.random.fold_in(key, len(tried)) if tried else key
 
     def __call__(self, theta: Array, restored: Restored | None = None) -> Outcome:
-        """Train from ``theta``, or from a checkpoint."""
+        """Train from ``theta``, or from a checkpoint.
+
+        Where what must be waited for takes too long, the outcome is that of the last good state, which
+        is stored; where there is none after a first step, :class:`Stopped` is raised.
+        """
         state: StageState | None = None
         thetas: list[Array] = []
         if restored is not None:
@@ -228,12 +241,42 @@ class March:
                     break
                 if outcome.kept and outcome.window is not None:
                     self.watch.store.keep_window(len(thetas) - 1, latest)
+            end = End(self.run.tried[-1].status, self.run.message)
+        except Stopped as stopped:
+            end = stopped.end
+            self._stop(end, thetas, contexts)
+            if not thetas:
+                raise
         finally:
             self.programs.close()
-        run = self.run
+        return self._outcome(thetas, contexts, end)
+
+    def _stop(self, end: End, thetas: list[Array], contexts: list[Context]) -> None:
+        """Go back to the last good state, and store it; that of a window in progress is kept."""
+        kept = self.watch.kept
+        if self.run.progress.steps == 0:
+            return  # nothing is lost that way
+        self.watch.save()
+        if (
+            kept is not None
+            and len(kept.run.tried) == len(self.run.tried)
+            and kept.run.progress.steps
+        ):
+            self.run = kept.run
+            self.run.progress.done, self.run.message = end
+            self._close_window()
+            thetas.append(kept.state.optimiser.theta)
+            contexts.append(kept.state.context._replace(causal=None))
+
+    def _outcome(self, thetas: list[Array], contexts: list[Context], end: End) -> Outcome:
+        """What is left of a march; a window in the middle is no part of it before it is done."""
+        run, complete = self.run, self.training.windows.is_over(self.run.tried)
+        count = len(thetas)
+        if not complete and count > 1 and run.kept()[-1].status in RESUMABLE:
+            count -= 1
         return Outcome(
-            tuple(thetas), tuple(contexts), run.tried[-1].status, run.progress.steps,
-            self.watch.clock, run.losses, run.message, tuple(run.kept()), windows.is_over(run.tried),
+            tuple(thetas[:count]), tuple(contexts[:count]), end.status, run.progress.steps,
+            self.watch.clock, run.losses, end.message, tuple(run.kept()[:count]), complete,
         )  # fmt: skip
 
     def _begin(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import jax
 
 from .records import Clock
+from .waiting import Wait, directly, worker
 
 Shapes = tuple[Any, ...]
 
@@ -25,10 +26,15 @@ class Programs:
 
     ``ahead`` compiles some of them in the background, one after the other and beside those of other
     calls: while the first stage is trained, the programs of the next become ready.
+
+    Args:
+        clock: Measures compilation and training.
+        wait: Waits for programs to be compiled, and to end.
     """
 
-    def __init__(self, clock: Clock):
-        self.clock = clock
+    def __init__(self, clock: Clock, wait: Wait = directly):
+        self.clock, self.wait = clock, wait
+        self._codes: dict[Hashable, Any] = {}
         self._early: dict[Hashable, Future[tuple[Shapes, Any]]] = {}
         self._calls: dict[Hashable, Callable[..., Any]] = {}
         self._workers: list[ThreadPoolExecutor] = []
@@ -43,10 +49,10 @@ class Programs:
                 arguments = shapes()
                 return arguments, _compile(function, arguments)
 
-        worker = ThreadPoolExecutor(max_workers=1)
-        self._workers.append(worker)
+        behind = worker()
+        self._workers.append(behind)
         for name, function, shapes in several:
-            self._early[name] = worker.submit(compiled, function, shapes)
+            self._early[name] = behind.submit(compiled, function, shapes)
 
     def get(self, name: Hashable, function: Function) -> Callable[..., Any]:
         """The program of this name, ready to be called."""
@@ -55,16 +61,23 @@ class Programs:
         return self._calls[name]
 
     def _program(self, name: Hashable, function: Function) -> Callable[..., Any]:
-        ready: dict[str, Any] = {}
-
         def call(*arguments: Any) -> Any:
-            if "code" not in ready:
-                with self.clock.measure("compilation"):
-                    ready["code"] = self._code(name, function, arguments)
+            code = self.compiled(name, function, arguments)
             with self.clock.measure("training"):
-                return jax.block_until_ready(ready["code"](*arguments))
+                return self.wait(lambda: jax.block_until_ready(code(*arguments)))
 
         return call
+
+    def is_compiled(self, name: Hashable) -> bool:
+        """Whether nobody has to wait for this program."""
+        return name in self._codes or (name in self._early and self._early[name].done())
+
+    def compiled(self, name: Hashable, function: Function, arguments: Shapes) -> Any:
+        """The code of a program, waited for or made where it is not there yet."""
+        if name not in self._codes:
+            with self.clock.measure("compilation"):
+                self._codes[name] = self.wait(lambda: self._code(name, function, arguments))
+        return self._codes[name]
 
     def _code(self, name: Hashable, function: Function, arguments: Shapes) -> Any:
         if name in self._early and not self._early[name].cancelled():
@@ -75,8 +88,8 @@ class Programs:
 
     def close(self) -> None:
         """Leave out what was not begun."""
-        for worker in self._workers:
-            worker.shutdown(wait=False, cancel_futures=True)
+        for behind in self._workers:
+            behind.shutdown(wait=False, cancel_futures=True)
 
 
 def _compile(function: Function, arguments: Shapes) -> Any:

@@ -14,11 +14,14 @@ from .run_state import RunState
 from .stage import StageState
 from .windows import Row
 
+Work = Literal["training", "compilation", "other"]
+
 
 @runtime_checkable
 class Reporter(Protocol):
-    """Shows what happens; the null one shows nothing."""
+    """Shows what happens; the null one shows nothing. ``phase`` names what is going on now."""
 
+    def phase(self, name: str) -> None: ...
     def stage(self, name: str, steps: int, done: int, seconds: float) -> None: ...
     def row(self, row: Row) -> None: ...
     def message(self, text: str) -> None: ...
@@ -36,6 +39,7 @@ class Store(Protocol):
 class Silent:
     """Reports and stores nothing."""
 
+    def phase(self, name: str) -> None: ...
     def stage(self, name: str, steps: int, done: int, seconds: float) -> None: ...
     def row(self, row: Row) -> None: ...
     def message(self, text: str) -> None: ...
@@ -46,15 +50,42 @@ class Silent:
 
 @dataclass
 class Clock:
-    """Adds up the seconds of training and, apart from them, of compilation."""
+    """Adds up the seconds of training and, apart from them, of compilation.
+
+    ``prepared`` are those of this process that are no training; a resumed run goes on with the others.
+    """
 
     training: float = 0.0
     compilation: float = 0.0
+    prepared: float = 0.0
+    _running: tuple[Work, float] | None = None
 
     @contextmanager
-    def measure(self, what: Literal["training", "compilation"]) -> Iterator[None]:
+    def measure(self, what: Work) -> Iterator[None]:
         begin = time.perf_counter()
+        self._running = what, begin
         try:
             yield
         finally:
-            setattr(self, what, getattr(self, what) + time.perf_counter() - begin)
+            self._running = None
+            self._add(what, time.perf_counter() - begin)
+
+    def _add(self, what: Work, seconds: float) -> None:
+        if what == "training":
+            self.training += seconds
+            return
+        self.prepared += seconds
+        if what == "compilation":
+            self.compilation += seconds
+
+    def spent(self) -> tuple[float, float]:
+        """The seconds of training and of preparation, with those of what is being done now."""
+        trained, prepared = self.training, self.prepared
+        if self._running is not None:
+            what, begin = self._running
+            seconds = time.perf_counter() - begin
+            if what == "training":
+                trained += seconds
+            else:
+                prepared += seconds
+        return trained, prepared

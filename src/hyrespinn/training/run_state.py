@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from .windows import Row, Status, WindowOutcome
 
@@ -20,6 +20,7 @@ class Progress:
     next_round: int = 0  # the step of the stage at which the next round begins
     stuck_at: int = -2  # the step of the stage at which the optimiser last got stuck
     round_losses: list[float] = field(default_factory=list)
+    look_at: int = 0  # the step of the stage up to which the chunk goes that was begun
     done: Status | None = None
 
 
@@ -41,6 +42,11 @@ class RunState:
     def kept(self) -> list[WindowOutcome]:
         """The windows that are done."""
         return [window for window in self.tried if window.kept]
+
+    def snapshot(self) -> RunState:
+        """A copy that stays as it is; what is never changed in place is shared."""
+        progress = replace(self.progress, round_losses=[*self.progress.round_losses])
+        return replace(self, progress=progress, tried=[*self.tried])
 
     def to_json(self) -> dict[str, object]:
         return asdict(self)

@@ -14,6 +14,7 @@ from ..optim import OptimiserState
 from .run_state import RunState
 from .stage import Stage, StageState
 from .stopping import Facts, Stops, decide
+from .waiting import Stopped
 from .watch import Watch
 from .windows import Status, Window
 
@@ -83,16 +84,16 @@ class StageRun:
 
     def _chunk(self, state: StageState) -> StageState:
         """Some steps, then a look at what they gave."""
-        with self.watch.clock.measure("training"):
-            good = copied(state)
-        state, count = self._begin_round(state)
+        good = self._copied(state)
+        self.watch.keep(good, self.run)
+        state, end = self._begin_round(state)
         if is_finite(state.optimiser):
-            state = self.programs.advance(state, jnp.asarray(count))
+            state = self._advance(state, end)
         if not is_finite(state.optimiser):
+            self._count(good)
+            self.progress.look_at = self.progress.stage_steps
             return self._roll_back(good)
-        taken = int(state.optimiser.steps) - self.progress.stage_steps
-        self.progress.steps += taken
-        self.progress.stage_steps += taken
+        self.progress.look_at = self.progress.stage_steps
         self._record(state)
         state = self._after_round(state)
         if self.progress.done is None:
@@ -100,19 +101,60 @@ class StageRun:
             self.watch.checkpoint(state, self.run)
         return state
 
+    def _copied(self, state: StageState) -> StageState:
+        with self.watch.clock.measure("training"):
+            return copied(state)
+
+    def _count(self, state: StageState) -> None:
+        """Bring the progress up to the steps of a state."""
+        taken = int(state.optimiser.steps) - self.progress.stage_steps
+        self.progress.steps += taken
+        self.progress.stage_steps += taken
+
     def _begin_round(self, state: StageState) -> tuple[StageState, int]:
-        """A new round where one is due and there is time for it, and the steps of the next chunk."""
+        """A new round where one is due and there is time for it, and the step up to which the next
+        chunk goes."""
         progress, steps = self.progress, self.bounds.steps
-        count = min(self.stage.optimiser.look_every, steps - progress.stage_steps)
+        if progress.stage_steps < progress.look_at:  # stopped in the middle of a chunk, and resumed
+            return state, progress.look_at
+        progress.look_at = min(progress.stage_steps + self.stage.optimiser.look_every, steps)
         if progress.stage_steps < progress.next_round:
-            return state, min(count, progress.next_round - progress.stage_steps)
+            progress.look_at = min(progress.look_at, progress.next_round)
+            return state, progress.look_at
         length = self.stage.round_length(progress.stage_steps, steps)
         now = progress.stage_steps, self.watch.clock.training
         if not bool(state.optimiser.failed) and self.stops.cut_short(length, self._began, now):
-            return state, count
+            self.watch.hold()
+            return state, progress.look_at
         self._began = now
         progress.next_round = progress.stage_steps + length
-        return self.programs.renew(state), min(count, length)
+        progress.look_at = min(progress.look_at, progress.next_round)
+        return self.programs.renew(state), progress.look_at
+
+    def _advance(self, state: StageState, end: int) -> StageState:
+        """Up to the step ``end`` of the stage, in slices of about a second.
+
+        Where slices end depends on the machine, so that nothing that comes of them may.
+        """
+        progress, optimiser = self.progress, self.stage.optimiser
+        pace = self.watch.pace(progress.stage)
+        while True:
+            count = pace.slice(end - progress.stage_steps, optimiser.cut_every)
+            before, first = self.watch.clock.training, progress.stage_steps
+            state = self.programs.advance(state, jnp.asarray(count))
+            self._count(state)
+            pace.note(progress.stage_steps - first, self.watch.clock.training - before)
+            if progress.stage_steps >= end or bool(state.optimiser.failed):
+                return state
+            if pace.is_long(end - progress.stage_steps) and is_finite(state.optimiser):
+                self._pause(state)
+
+    def _pause(self, state: StageState) -> None:
+        """In the middle of a chunk that takes long: remember the state, and stop if that is due."""
+        self.watch.keep(self._copied(state), self.run)
+        end = self.stops.asked(self.watch.clock.training, self.watch.interrupted())
+        if end is not None:
+            raise Stopped(end)
 
     def _after_round(self, state: StageState) -> StageState:
         """The losses of rounds, and what becomes of an optimiser that is stuck."""
@@ -207,8 +249,10 @@ class StageRun:
             **{f"loss_{name}": value for name, value in run.losses.items()},
             **{name: float(value) for name, value in columns.items()},
         }
-        if watch.monitor is not None:
-            row |= watch.monitor(state.optimiser.theta, state.context, self.window)
+        monitor = watch.monitor
+        if monitor is not None:
+            theta = state.optimiser.theta
+            row |= watch.wait(lambda: monitor(theta, state.context, self.window))
         run.row = row
         watch.reporter.row({**row, "stage_steps": self.progress.stage_steps})
         watch.store.append(row)

@@ -9,6 +9,14 @@ from typing import NamedTuple
 from .windows import Status
 
 
+class End(NamedTuple):
+    status: Status
+    message: str
+
+
+INTERRUPTED = End("interrupted", "it was asked to stop before its end")
+
+
 @dataclass(frozen=True)
 class Stops:
     """When to stop before the last step; all but the time limit are deterministic.
@@ -41,6 +49,16 @@ class Stops:
         seconds_a_step = (now[1] - began[1]) / (now[0] - began[0])
         return now[1] + length * seconds_a_step > self.max_seconds
 
+    def asked(self, seconds: float, interrupted: bool) -> End | None:
+        """Whether somebody, or the limit on the ``seconds`` of training, ends it now."""
+        if interrupted:
+            return INTERRUPTED
+        if self.max_seconds is not None and seconds >= self.max_seconds:
+            return End(
+                "time_limit", f"the time limit is reached, after {seconds:.1f} s of training"
+            )
+        return None
+
 
 NO_STOPS = Stops()
 
@@ -64,11 +82,6 @@ class Facts:
     tolerance: float | None = None
 
 
-class End(NamedTuple):
-    status: Status
-    message: str
-
-
 def decide(stops: Stops, facts: Facts) -> End | None:
     """How the window ends now, or ``None`` where it goes on.
 
@@ -84,10 +97,9 @@ def decide(stops: Stops, facts: Facts) -> End | None:
         return End("target", f"the loss reached its target of {facts.target:.3g}")
     if facts.is_last:
         return None  # everything is done, whatever the clock or a signal says
-    if facts.interrupted:
-        return End("interrupted", "interrupted; go on with `hyrespinn resume`")
-    if stops.max_seconds is not None and facts.seconds >= stops.max_seconds:
-        return End("time_limit", f"{stops.max_seconds:g} s of training are used up")
+    end = stops.asked(facts.seconds, facts.interrupted)
+    if end is not None:
+        return end
     if stops.patience and stalled(facts.round_losses, stops.patience, stops.progress):
         return End("stalled", f"no progress over {stops.patience} rounds")
     return None

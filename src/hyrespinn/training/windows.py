@@ -24,6 +24,8 @@ Status = Literal[
 WindowStart = Literal["new", "warm", "continued"]
 """With which network a window begins: the first one, or that of the window before; ``continued``
 also keeps what the optimiser has learnt."""
+RESUMABLE = ("time_limit", "interrupted")
+"""What ends a training that can go on later."""
 ENDS_ALL = ("unconverged", "diverged", "time_limit", "interrupted")
 """What ends a training in the middle of its windows; anything else ends one window."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from jax import Array
 
+from ..calls import call
 from ..equation import Equation, parts_of
 from .condition import Condition, SolutionMap, values_at
 from .places import Samples
@@ -30,5 +31,6 @@ class OnSurface(Condition):
     ) -> Array | dict[str, Array]:
         used = equation.read_by(self.residual, self.name, normals=True).all
         fields = equation.fields_of(values_at(solution, at.points, used))
-        result = self.residual(*fields, equation.point(at.points, at.normals))
+        arguments = (*fields, equation.point(at.points, at.normals))
+        result = call(self.residual, arguments, ", ".join((*equation.fields, "p")))
         return parts_of(result, at.points.shape[0], self.name)
