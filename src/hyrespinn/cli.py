@@ -79,6 +79,10 @@ def build_parser() -> argparse.ArgumentParser:
         "--max-seconds", type=float,
         help="a limit on the seconds of training; exit code 5 where it is reached",
     )  # fmt: skip
+    run.add_argument(
+        "--tolerance", type=float, default=1e-3,
+        help="the relative error up to which a run is called solved (default 1e-3)",
+    )  # fmt: skip
     run.add_argument("--out", type=Path, help="the run directory to create")
     run.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE")
     run.add_argument("--no-reference", action="store_true", help="do not measure the error")

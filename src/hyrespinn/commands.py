@@ -12,7 +12,14 @@ from rich.table import Table
 
 from .bench.bench import PAPER_PROBLEMS, Bench, BenchRequest, bench, default_directory
 from .bench.jobs import default_jobs
-from .errors import EXIT_DIVERGED, EXIT_FAILED, EXIT_LIMIT, EXIT_SIGNAL, UserError
+from .errors import (
+    EXIT_DIVERGED,
+    EXIT_FAILED,
+    EXIT_LIMIT,
+    EXIT_SIGNAL,
+    EXIT_UNRESOLVED,
+    UserError,
+)
 from .files import write_atomically
 from .metrics import split_components
 from .plots import plot_fields
@@ -89,6 +96,7 @@ def solve_command(options: argparse.Namespace) -> int:
         model=options.model,
         seed=options.seed,
         precision=options.precision,
+        tolerance=options.tolerance,
         max_seconds=options.max_seconds,
         settings=parse_assignments(options.set),
     )
@@ -129,9 +137,10 @@ def report(solution: Solution, directory: Path, quiet: bool) -> int:
             return EXIT_DIVERGED
         case "interrupted":
             return EXIT_SIGNAL + 2
-        case "time_limit":
+        case "time_limit" if result["verdict"] != "solved":
             return EXIT_LIMIT
-    return 0
+    judged = result["preset"] != "smoke"
+    return EXIT_UNRESOLVED if judged and result["verdict"] == "unresolved" else 0
 
 
 def predict_command(options: argparse.Namespace) -> int:

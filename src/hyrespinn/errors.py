@@ -38,5 +38,7 @@ def unknown(what: str, name: str, known: Iterable[str]) -> UserError:
 
 EXIT_FAILED, EXIT_USER, EXIT_DIVERGED, EXIT_SIGNAL = 1, 2, 3, 128
 """Exit codes: an internal error, a user's mistake, a run that diverged, 128 + n by signal n."""
+EXIT_UNRESOLVED = 4
+"""The estimated error is above the tolerance, or there is no unique solution."""
 EXIT_LIMIT = 5
 """A limit was reached, and the run can be resumed."""

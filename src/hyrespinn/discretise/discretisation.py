@@ -11,6 +11,7 @@ from jax import Array
 
 from ..errors import UserError
 from ..geometry.lattice import Lattice as PointLattice
+from ..geometry.sampling import Uniform
 from ..losses.balance import Balance
 from ..losses.causal import Causality
 from ..losses.objective import Objective
@@ -188,6 +189,14 @@ class Discretisation:
         if doubled is statement:
             return trained, trained
         return trained, self._posed(statement, self.boundary, assemble, precision)
+
+    def pose_afresh(self, statement: Statement, assemble: Assemble, precision: str) -> Objective:
+        """What is trained, at uniform points."""
+        boundary: BoundaryTreatment = self.boundary
+        if isinstance(self.points, Grid):
+            statement, boundary = self.boundary.on_lattice(statement)
+        elsewhere = replace(self, points=replace(self._drawn, sampler=Uniform()))
+        return elsewhere._posed(statement, boundary, assemble, precision)
 
     def _posed(
         self,

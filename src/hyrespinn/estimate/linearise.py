@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -74,12 +74,12 @@ def linearise(
         places, values = _recorded(term, solution, samples, parameters)
 
         def vectors(values: Sequence[Values]) -> dict[str, Array]:
-            return term.residuals(_replayed(values), samples, parameters)
+            return term.residuals(cast(SolutionMap, _replayed(values)), samples, parameters)
 
-    found = {}
-    for name in jax.eval_shape(vectors, values):
-        found[name] = _linear(lambda v, n=name: vectors(v)[n].reshape(-1), values, places)
-    return found
+    def one(name: str) -> Callable[[Sequence[Values]], Array]:
+        return lambda values: vectors(values)[name].reshape(-1)
+
+    return {name: _linear(one(name), values, places) for name in jax.eval_shape(vectors, values)}
 
 
 def _recorded(
@@ -90,16 +90,17 @@ def _recorded(
     values: list[Values] = []
 
     def recording(x: Series) -> Series:
-        y = solution(x)
-        if isinstance(x, Taylor) and isinstance(y, Taylor):
+        if isinstance(x, Taylor):
+            series = solution(x)
             places.append(x.value)
-            values.append({index: y[index] for index in x.indices})
-        elif isinstance(x, Array) and isinstance(y, Array):
-            places.append(x)
-            values.append({(0,) * x.shape[-1]: y})
-        return y
+            values.append({index: series[index] for index in x.indices})
+            return series
+        array = solution(x)
+        places.append(x)
+        values.append({(0,) * x.shape[-1]: array})
+        return array
 
-    term.residuals(recording, samples, parameters)
+    term.residuals(cast(SolutionMap, recording), samples, parameters)
     return places, values
 
 
@@ -108,9 +109,9 @@ def _replayed(values: Sequence[Values]) -> Callable[[Series], Series]:
     answers = iter(values)
 
     def replaying(x: Series) -> Series:
-        answer: Mapping[MultiIndex, Array] = next(answers)
+        answer = next(answers)
         if isinstance(x, Taylor):
-            return Taylor(dict(answer), x.indices)
+            return Taylor({**answer}, x.indices)
         return next(iter(answer.values()))
 
     return replaying

@@ -104,14 +104,18 @@ class SplineSpace:
             for order in {index[a] for index in coefficients}:
                 tables[a, order] = cardinal(place - cell, self.degree, order) / width**order
             along = self._number(a, cell)
-            numbers = (numbers[:, :, None] * self.counts[a] + along[:, None]).reshape(len(points), -1)
+            numbers = (numbers[:, :, None] * self.counts[a] + along[:, None]).reshape(
+                len(points), -1
+            )
         values = np.zeros((*numbers.shape, self.fields))
         for index, coefficient in coefficients.items():
             if not np.any(coefficient):
                 continue
             product = np.ones((len(points), 1))
             for a in self._order:
-                product = (product[:, :, None] * tables[a, index[a]][:, None]).reshape(len(points), -1)
+                product = (product[:, :, None] * tables[a, index[a]][:, None]).reshape(
+                    len(points), -1
+                )
             values += product[:, :, None] * coefficient[:, None]
         columns = numbers[:, :, None] * self.fields + np.arange(self.fields)
         ends = np.arange(len(points) + 1) * (numbers.shape[1] * self.fields)

@@ -110,7 +110,9 @@ class Waves:
     def _axes(self) -> tuple[int, ...]:
         return tuple(range(1, 1 + len(self.counts)))
 
-    def _derivative(self, values: Array, index: MultiIndex, times: np.ndarray, rate: Array) -> Array:
+    def _derivative(
+        self, values: Array, index: MultiIndex, times: np.ndarray, rate: Array
+    ) -> Array:
         """Of ``(levels, *space, fields)`` at times: ``(times, *space, fields)``."""
         basis = jnp.asarray(self._basis(times, index[0])) * rate ** index[0]
         moved = values
@@ -123,13 +125,20 @@ class Waves:
     def _points(self, slab: Slab, times: np.ndarray) -> Array:
         """A grid of these times and the places of space: ``(n, d)``."""
         bounds = self.objective.statement.domain.bounds[1:]
-        along = [a + (b - a) * np.arange(n) / n for (a, b), n in zip(bounds, self.counts, strict=True)]
+        along = [
+            a + (b - a) * np.arange(n) / n for (a, b), n in zip(bounds, self.counts, strict=True)
+        ]
         moments = slab.start + slab.length * jnp.asarray(0.5 + 0.5 * times)
         mesh = jnp.meshgrid(moments, *map(jnp.asarray, along), indexing="ij")
         return jnp.stack([m.reshape(-1) for m in mesh], axis=1)
 
     def _values(
-        self, theta: Array, context: Context, points: Array, times: int, indices: Sequence[MultiIndex]
+        self,
+        theta: Array,
+        context: Context,
+        points: Array,
+        times: int,
+        indices: Sequence[MultiIndex],
     ) -> dict[MultiIndex, Array]:
         grid = (times, *self.counts) if self.on_grid else ()
         return values_at(self.objective.solution(theta, context), points, indices, grid)
@@ -142,7 +151,9 @@ class Waves:
         starts = jnp.zeros((len(self._starts), *self.counts))
         return starts, jnp.zeros((waves, size, size), complex)
 
-    def step(self, starts: Array, factors: Array, slab: Slab, renew: Array) -> tuple[Array, Array, Sizes]:
+    def step(
+        self, starts: Array, factors: Array, slab: Slab, renew: Array
+    ) -> tuple[Array, Array, Sizes]:
         """The error on a slab that begins with ``starts``, one array for each initial condition."""
         statement = self.objective.statement
         times, rate = self._times, 2 / slab.length
@@ -153,7 +164,9 @@ class Waves:
         shape = (len(times), *self.counts)
         slopes: list[dict[MultiIndex, Array]] = []
         for name in vectors:
-            ones = {n: (jnp.ones_like if n == name else jnp.zeros_like)(v) for n, v in vectors.items()}
+            ones = {
+                n: (jnp.ones_like if n == name else jnp.zeros_like)(v) for n, v in vectors.items()
+            }
             slopes.append({k: s.reshape(*shape, -1) for k, s in pull(ones)[0].items()})
         scales = [_scale(slope, slab.length) for slope in slopes]
         right = [v.reshape(shape) / s for v, s in zip(vectors.values(), scales, strict=True)]
@@ -180,12 +193,13 @@ class Waves:
         target = jnp.concatenate(
             [
                 *(v.reshape(-1) for v in right),
-                *((m / rate ** s.index[0]).reshape(-1) for m, s in zip(missed, self._starts, strict=True)),
+                *(
+                    (m / rate ** s.index[0]).reshape(-1)
+                    for m, s in zip(missed, self._starts, strict=True)
+                ),
             ]
         )
-        factors = jax.lax.cond(
-            renew, lambda: self._factors(slopes, scales, rate), lambda: factors
-        )
+        factors = jax.lax.cond(renew, lambda: self._factors(slopes, scales, rate), lambda: factors)
         error, _ = jax.scipy.sparse.linalg.gmres(
             rows,
             -target,
@@ -205,9 +219,11 @@ class Waves:
         ]
         zero = (0,) * (1 + len(self.counts))
         inside = self._shown(self._derivative(error, zero, times, rate))
-        solution = values[zero] if zero in values else self._values(
-            slab.theta, slab.context, points, len(times), [zero]
-        )[zero]
+        solution = (
+            values[zero]
+            if zero in values
+            else self._values(slab.theta, slab.context, points, len(times), [zero])[zero]
+        )
         total = jnp.sum(inside**2, -1).reshape(-1)
         sizes = Sizes(
             jnp.mean(inside.reshape(-1, fields) ** 2, 0),
@@ -253,7 +269,9 @@ class Waves:
                 mean = jnp.mean(coefficient, space) / scale  # (times, fields)
                 basis = jnp.asarray(self._basis(times, index[0])) * rate ** index[0]
                 small = jnp.einsum("qf,qk->qkf", mean, basis).reshape(len(times), -1)
-                symbol = jnp.asarray(np.broadcast_to(self._symbol(index[1:]), self._half)).reshape(-1)
+                symbol = jnp.asarray(np.broadcast_to(self._symbol(index[1:]), self._half)).reshape(
+                    -1
+                )
                 block = block + symbol[:, None, None] * small
             blocks.append(block)
         for start in self._starts:
@@ -261,7 +279,9 @@ class Waves:
             row[0, :, self.objective.statement.fields.index(start.field)] = self._basis(
                 np.array([-1.0]), start.index[0]
             )[0]
-            blocks.append(jnp.broadcast_to(row.reshape(1, 1, -1), (*blocks[0].shape[:1], 1, row.size)))
+            blocks.append(
+                jnp.broadcast_to(row.reshape(1, 1, -1), (*blocks[0].shape[:1], 1, row.size))
+            )
         return jnp.linalg.inv(jnp.concatenate(blocks, axis=1))
 
     @property

@@ -200,12 +200,7 @@ def _missing(equation: Equation, conditions: Sequence[Condition]) -> Iterator[st
     known = all(c.start(equation) or c.wall(equation) or c.seam() for c in conditions)
     if not known or not isinstance(equation.domain, Box):
         return
-    touched = {c.seam() for c in beside} | {
-        piece.partition(".")[0]
-        for c in beside
-        if (wall := c.wall(equation)) is not None
-        for piece in wall.pieces
-    }
+    touched = set().union(*(_axes(c, equation) for c in beside))
     for name, order in orders.items():
         if order > 1 and name not in touched:
             yield (
@@ -213,6 +208,13 @@ def _missing(equation: Equation, conditions: Sequence[Condition]) -> Iterator[st
                 f'{name}.min or {name}.max. Add hp.Dirichlet(0.0, on="{name}"), '
                 f'hp.Neumann(0.0, on="{name}") or hp.Periodic("{name}").'
             )
+
+
+def _axes(condition: Condition, equation: Equation) -> set[str]:
+    """The axes at whose ends a condition says something."""
+    seam, wall = condition.seam(), condition.wall(equation)
+    walls = () if wall is None else wall.pieces
+    return {piece.partition(".")[0] for piece in walls} | ({seam} if seam else set())
 
 
 # What is possible and seldom meant.

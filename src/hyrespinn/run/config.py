@@ -42,6 +42,7 @@ class RunConfig:
         seed: Of all that is random.
         precision: ``float64`` or ``float32``.
         max_seconds: A limit on the seconds of training.
+        tolerance: The relative error up to which a run is called solved.
     """
 
     problem: Problem
@@ -53,6 +54,7 @@ class RunConfig:
     seed: int = 0
     precision: str = "float64"
     max_seconds: float | None = None
+    tolerance: float = 1e-3
 
     @property
     def model(self) -> str:
@@ -78,6 +80,7 @@ class RunConfig:
             "seed": self.seed,
             "precision": self.precision,
             "max_seconds": self.max_seconds,
+            "tolerance": self.tolerance,
             "discretisation": to_json(self.discretisation),
         }
 
@@ -147,6 +150,7 @@ def configure(
     model: str | ModelSpec | None = None,
     seed: int = 0,
     precision: str = "float64",
+    tolerance: float = 1e-3,
     max_seconds: float | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> RunConfig:
@@ -163,6 +167,8 @@ def configure(
         raise unknown("precision", precision, PRECISIONS)
     if max_seconds is not None and not max_seconds > 0:
         raise UserError(f"The time limit must be positive, not {max_seconds}.")
+    if not 0 < tolerance < 1:
+        raise UserError(f"The tolerance is a relative error between 0 and 1, not {tolerance}.")
     changes = settings or {}
     problem = with_parameters(problem, changes)
     choice = choose(method, state(problem), preset=preset, model=model, precision=precision)
@@ -176,6 +182,7 @@ def configure(
         seed,
         precision,
         max_seconds,
+        tolerance,
     )
     return with_settings(config, changes)
 

@@ -204,11 +204,13 @@ def _configuration(content: dict[str, Any], pickled: bytes | None) -> RunConfig:
     return RunConfig(
         problem_from(content, pickled),
         from_json(Discretisation, content["discretisation"]),
-        **{
-            name: content[name]
-            for name in ("method", "why", "rejected", "preset", "seed", "precision", "max_seconds")
-        },
+        **{name: content[name] for name in _RUN_KEYS if name in content},
     )
+
+
+_RUN_KEYS = (
+    "method", "why", "rejected", "preset", "seed", "precision", "max_seconds", "tolerance",
+)  # fmt: skip
 
 
 def _number(text: str) -> Any:

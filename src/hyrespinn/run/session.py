@@ -15,6 +15,7 @@ import numpy as np
 from jax import Array
 
 from ..errors import UserError
+from ..estimate.estimate import as_json
 from ..files import write_json
 from ..losses.context import Context
 from ..losses.objective import Objective
@@ -38,12 +39,14 @@ from ..training.watch import Callback, Watch
 from ..training.windows import ENDS_ALL, RESUMABLE
 from .compiled import kept_programs
 from .config import RunConfig
+from .measure import Measured, measure, per_window
 from .monitor import Monitor
 from .progress import reporter as make_reporter
 from .report import errors_of, result_of
 from .run_directory import RunDirectory
 from .shown import shown_on
 from .stopped import reached, stopped_early
+from .verdict import judge
 
 FINISHING = 3.5
 """Seconds after a signal in which a run may still be measured and drawn."""
@@ -275,6 +278,7 @@ class Session:
             "compilation": self.clock.compilation,
             "reference": phases.took("reference"),
             "training": self.clock.training,
+            "estimate": phases.took("estimate"),
             "drawing": phases.took("drawing"),
             "total": since if directory is None else directory.seconds,
         }
@@ -306,6 +310,7 @@ class Session:
                 errors = errors_of(config.problem, self.reference, values, derived)
         result = result_of(config, objective, outcome, self.reference, errors)
         result["rel_l2_initial"] = self.first_errors
+        result |= self._judged(objective, outcome, result["windows"])
         result["seconds"] = self._seconds(self.directory)
         if self.reached:
             result["reached"] = self.reached
@@ -324,6 +329,33 @@ class Session:
             if self.directory.warning:
                 self.reporter.message(f"Warning: {self.directory.warning}")
         return solution
+
+    def _judged(
+        self, objective: Objective, outcome: Outcome, windows: list[dict[str, Any]] | None
+    ) -> dict[str, Any]:
+        """The estimated error, the verdict and what is to be said; windows get theirs."""
+        config = self.config
+        measured = Measured(None, None)
+        if config.preset != "smoke" and outcome.status not in ("diverged", "interrupted"):
+            self.phases.begin("estimating the error", "estimate")
+            assert self.march is not None
+            measured = measure(
+                self.statement, self.discretisation, self.march.training.objective,
+                objective, outcome, config.precision,
+            )  # fmt: skip
+            self.phases.begin("measuring")
+        verdict = judge(config, outcome, measured.estimate)
+        for k, errors in enumerate(per_window(measured, len(windows or [])) or []):
+            assert windows is not None
+            windows[k]["estimated_error"] = errors
+        cautions = (*self.statement.cautions, *verdict.cautions)
+        return {
+            "verdict": verdict.judgement,
+            "tolerance": config.tolerance,
+            "estimated_error": measured.estimate and as_json(measured.estimate.errors),
+            "fresh_gap": measured.gap,
+            "warnings": [dataclasses.asdict(caution) for caution in cautions],
+        }
 
     def _figures(
         self,

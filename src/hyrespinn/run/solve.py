@@ -35,6 +35,7 @@ def solve(
     model: str | ModelSpec | None = None,
     seed: int = 0,
     precision: str = "float64",
+    tolerance: float = 1e-3,
     max_seconds: float | None = None,
     out: str | Path | None = None,
     settings: Mapping[str, object] | None = None,
@@ -52,6 +53,8 @@ def solve(
         model: A model by name or as a specification, for the methods ``network`` and ``paper``.
         seed: Of all that is random.
         precision: ``float64`` or ``float32``.
+        tolerance: The relative error up to which the verdict is ``solved``. It judges the run and does
+            not change it; what a run aims at is its preset.
         max_seconds: A limit on the seconds of training. What comes before and between it, the
             reference and compilation, does not count, but may take no longer than that either.
         out: A run directory to create, in which everything is kept and from which a stopped run can
@@ -86,6 +89,7 @@ def solve(
         model=model,
         seed=seed,
         precision=precision,
+        tolerance=tolerance,
         max_seconds=max_seconds,
         settings=settings,
     )

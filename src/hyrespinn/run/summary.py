@@ -55,7 +55,12 @@ def _reached(result: Result, directory: Path) -> list[str]:
 
 def _figures(result: Result) -> list[str]:
     errors, residuals = result["rel_l2"] or {}, result["relative_residual"] or {}
+    estimated = result.get("estimated_error") or {}
     return [
+        *(
+            f"estimated relative error of {field}: " + ("unbounded" if e is None else f"{e:.1e}")
+            for field, e in estimated.items()
+        ),
         *(f"relative l2 error of {field}: {error:.3e}" for field, error in errors.items()),
         *(f"relative {name} on fresh points: {ratio:.3e}" for name, ratio in residuals.items()),
     ]
