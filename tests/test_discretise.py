@@ -294,6 +294,10 @@ def test_windows_are_those_that_were_chosen():
     assert found == AdaptiveWindows((0.0, 1.0), 3, 0.2, 10, 0.1)
 
 
+def stages_of(chosen):
+    return chosen.make_stages(chosen.model.build(chosen.inputs(WAVES), jax.random.key(0)))
+
+
 @pytest.mark.parametrize(
     ("weights", "every"),
     [
@@ -306,7 +310,7 @@ def test_windows_are_those_that_were_chosen():
 )
 def test_how_often_weights_are_brought_up_to_date(weights, every):
     assert weights.rebalance_every == every
-    stages = replace(NETWORK, weights=weights).make_stages(None)
+    stages = stages_of(replace(NETWORK, weights=weights))
     assert [stage.rebalance_every for stage in stages] == [every, every]
 
 
@@ -314,9 +318,9 @@ def test_points_are_chosen_as_asked():
     assert Drawn(adaptive=None).adaptivity == Adaptivity(1, 1.0, 1.0)
     chosen = Drawn(adaptive=ResidualAdaptive(4, 2.0, 0.5))
     assert chosen.adaptivity == Adaptivity(4, 2.0, 0.5)
-    (stage,) = replace(SCATTERED, points=chosen).make_stages(None)
+    (stage,) = stages_of(replace(SCATTERED, points=chosen))
     assert stage.adaptivity == chosen.adaptivity
-    (stage,) = LATTICE.make_stages(None)
+    (stage,) = stages_of(LATTICE)
     assert stage.adaptivity == Adaptivity(1, 1.0, 1.0)
 
 

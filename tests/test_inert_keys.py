@@ -106,12 +106,13 @@ def fingerprint(config: Any) -> str:
             def start(t, k, c, stage=stage, own=own):
                 return stage.start(own, t, k, c)
 
+            two = jnp.asarray(2)
             shape = jax.eval_shape(start, theta, key, context)
             numbers = jax.tree.leaves((context.weights, context.parameters))
             seen.append([np.asarray(n).tolist() for n in numbers])
             seen.append(_program(start, theta, key, context))
             seen.append(_program(lambda x, s=stage, o=own: s.renew(o, x), shape))
-            seen.append(_program(lambda x, s=stage, o=own: s.run(o, x, 2), shape))
+            seen.append(_program(lambda x, s=stage, o=own: s.run(o, x, two), shape))
     return hashlib.sha256(json.dumps(seen, default=str).encode()).hexdigest()
 
 

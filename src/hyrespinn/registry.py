@@ -65,7 +65,7 @@ class Registry(Mapping[str, type[T]]):
     def __repr__(self) -> str:
         return f"Registry({self.what!r}: {', '.join(self)})"
 
-    def register(self, name: str, cls: type[T]) -> None:
+    def register(self, name: str, cls: object) -> None:
         """Make a class known by a name; one that is loaded again takes its old place."""
         if not (isinstance(cls, type) and issubclass(cls, self.base)):
             raise UserError(f"A {self.what} is a class derived from {_path(self.base)}, not {cls}.")

@@ -25,7 +25,7 @@ class Sized(Protocol):
     def count(self, inputs: Inputs) -> int: ...
 
 
-S = TypeVar("S", bound=Sized | ModelSpec)
+S = TypeVar("S")
 W = TypeVar("W", bound=Sized)
 
 
@@ -49,14 +49,13 @@ def match_parameters(spec: S, target: int, inputs: Inputs) -> S:
         raise UserError(f"The number of parameters to match must be at least 1, not {target}.")
     if isinstance(spec, Sized):
         return _by_width(spec, target, inputs)
-    knob = spec.knob(inputs) if isinstance(spec, ModelSpec) else None
-    if knob is None:
-        raise UserError(
-            f"The size of {type(spec).__name__} cannot be matched: give it a field `width` and a "
-            "method `count(inputs)` for its number of trained parameters, or set its size by hand."
-        )
-    changed: Any = _by_knob(spec, knob, target, inputs)
-    return changed
+    if isinstance(spec, ModelSpec) and (knob := spec.knob(inputs)) is not None:
+        changed: Any = _by_knob(spec, knob, target, inputs)
+        return changed
+    raise UserError(
+        f"The size of {type(spec).__name__} cannot be matched: give it a field `width` and a "
+        "method `count(inputs)` for its number of trained parameters, or set its size by hand."
+    )
 
 
 def _by_knob(spec: ModelSpec, knob: Knob, target: int, inputs: Inputs) -> ModelSpec:

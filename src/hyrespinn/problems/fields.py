@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import EllipsisType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -14,9 +15,14 @@ from jax import Array
 from ..derivatives import MultiIndex, Taylor, parse
 from ..errors import UserError
 
-Operand: TypeAlias = "Array | np.ndarray | float | Field"
+Plain: TypeAlias = Array | np.ndarray | np.number | float
+Operand: TypeAlias = "Plain | Field"
 Names: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 Index: TypeAlias = int | slice | EllipsisType | Array | None
+if TYPE_CHECKING:
+    Attribute: TypeAlias = Array  # what a residual reads is a derivative
+else:
+    Attribute = object  # what an array has beside, such as ``u.shape``, is of any type
 
 
 @jax.tree_util.register_pytree_node_class
@@ -73,7 +79,7 @@ class Field:
         """The derivative of that name, such as ``u.derivative("xx")``."""
         return self._lookup(parse(name, self._coordinates))
 
-    def __getattr__(self, name: str) -> Array:
+    def __getattr__(self, name: str) -> Attribute:
         if name.startswith("_"):
             raise AttributeError(name)
         if hasattr(jnp.ndarray, name) and not set(name) <= set(self._coordinates):
@@ -102,43 +108,43 @@ class Field:
         return self.value + _value(other)
 
     def __radd__(self, other: Operand) -> Array:
-        return _value(other) + self.value
+        return jnp.add(_value(other), self.value)
 
     def __sub__(self, other: Operand) -> Array:
         return self.value - _value(other)
 
     def __rsub__(self, other: Operand) -> Array:
-        return _value(other) - self.value
+        return jnp.subtract(_value(other), self.value)
 
     def __mul__(self, other: Operand) -> Array:
         return self.value * _value(other)
 
     def __rmul__(self, other: Operand) -> Array:
-        return _value(other) * self.value
+        return jnp.multiply(_value(other), self.value)
 
     def __truediv__(self, other: Operand) -> Array:
         return self.value / _value(other)
 
     def __rtruediv__(self, other: Operand) -> Array:
-        return _value(other) / self.value
+        return jnp.true_divide(_value(other), self.value)
 
     def __pow__(self, other: Operand) -> Array:
         return self.value ** _value(other)
 
     def __rpow__(self, other: Operand) -> Array:
-        return _value(other) ** self.value
+        return jnp.power(_value(other), self.value)
 
     def __mod__(self, other: Operand) -> Array:
         return self.value % _value(other)
 
     def __rmod__(self, other: Operand) -> Array:
-        return _value(other) % self.value
+        return jnp.remainder(_value(other), self.value)
 
     def __floordiv__(self, other: Operand) -> Array:
         return self.value // _value(other)
 
     def __rfloordiv__(self, other: Operand) -> Array:
-        return _value(other) // self.value
+        return jnp.floor_divide(_value(other), self.value)
 
     def __lt__(self, other: Operand) -> Array:  # type: ignore[misc]
         return self.value < _value(other)
@@ -159,9 +165,9 @@ class Field:
         return self.value != _value(other)
 
 
-def _value(item: Operand) -> Array:
+def _value(item: Operand) -> Plain:
     """A field's values; anything else as it is, so that ``u**3`` stays a power of a whole number."""
-    return item.value if isinstance(item, Field) else item  # type: ignore[return-value]
+    return item.value if isinstance(item, Field) else item
 
 
 class Point:
@@ -192,8 +198,19 @@ class Point:
         return self._columns[name]
 
 
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Columns:
+    """Fields apart from each other, read as the columns of an array are."""
+
+    fields: tuple[Any, ...]  # JAX also builds it around what are not arrays
+
+    def __getitem__(self, place: tuple[EllipsisType, int]) -> Array:
+        return self.fields[place[-1]]
+
+
 def fields_of(
-    series: Taylor | Mapping[MultiIndex, Array],
+    series: Taylor | Mapping[MultiIndex, Array | Columns],
     names: Sequence[str],
     coordinates: tuple[str, ...],
     space: tuple[str, ...],

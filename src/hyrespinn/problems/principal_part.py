@@ -20,6 +20,7 @@ from jaxtyping import Float
 
 from ..derivatives import MultiIndex, Operator, Taylor, closure
 from .dependence import Origin, algebraic_inputs, origins
+from .fields import Columns
 
 T = TypeVar("T")
 LONG = 200
@@ -135,17 +136,6 @@ def find_principal_part(
             return part if part and _holds(part, family(known), points) else None
     except Exception:  # whatever is wrong with the residual itself shows again in training
         return None
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Columns:
-    """Fields apart from each other, read as the columns of an array are."""
-
-    fields: tuple[Any, ...]  # JAX also builds it around what are not arrays
-
-    def __getitem__(self, place: Any) -> Array:
-        return self.fields[place[-1]]
 
 
 def slopes_of(
@@ -363,7 +353,7 @@ def _run(function: Callable[..., T], *arguments: Any) -> T:
 
 def _agree(expected: np.ndarray, found: np.ndarray, rounding: float) -> bool:
     finite = np.isfinite(expected)
-    return finite.sum() >= finite.size / 4 and np.allclose(
+    return bool(finite.sum() >= finite.size / 4) and np.allclose(
         found[finite],
         expected[finite],
         rtol=rounding,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias, dataclass_transform
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, dataclass_transform
 
 import jax.numpy as jnp
 from jax import Array
@@ -102,7 +102,7 @@ class Problem:
             if annotation in (float, "float") and isinstance(vars(self)[name], (int, float))
         }
 
-    def with_parameters(self, values: Mapping[str, object]) -> Self:
+    def with_parameters(self, values: Mapping[str, object]) -> Problem:
         """The problem with other values of some parameters, which may be traced.
 
         Where a check of the values themselves cannot work on what is traced, it is left out: the

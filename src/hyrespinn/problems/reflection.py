@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import jax.numpy as jnp
 from jax import Array
@@ -79,7 +79,7 @@ class ReflectedProblem(Problem):
     def numbers(self) -> dict[str, float]:
         return self.original.numbers()
 
-    def with_parameters(self, values: Mapping[str, Any]) -> Self:
+    def with_parameters(self, values: Mapping[str, Any]) -> ReflectedProblem:
         return replace(self, original=self.original.with_parameters(values))
 
     def residual(self, *fields_and_point: Any) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import ClassVar, Self, TypeVar
+from typing import ClassVar, TypeVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -43,7 +43,7 @@ class LiftedAnsatz(Ansatz):
     faces: tuple[Faces, ...]  # one for each field
     conditions: Sequence[Condition]
 
-    def given(self, conditions: Sequence[Condition]) -> Self:
+    def given(self, conditions: Sequence[Condition]) -> LiftedAnsatz:
         return replace(self, conditions=conditions)
 
     def __call__(self, network: Network, x: Series) -> Series:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
 from ...derivatives import propagate
 from ...models.inputs import Inputs
@@ -25,7 +25,7 @@ class Ansatz:
         """The fields at coordinates ``x``, an array ``(points, d)`` or a series."""
         return propagate(network, x)
 
-    def given(self, conditions: Sequence[Condition]) -> Self:
+    def given(self, conditions: Sequence[Condition]) -> Ansatz:
         """The same with the data of these conditions, those of other values of the parameters."""
         return self
 

@@ -18,8 +18,8 @@ from ..equation import Equation
 from ..fields import Point
 from .places import Place, Samples
 
-Value: TypeAlias = float | Callable[[Point], Array | float]
-"""A number, or a function of the point."""
+Value: TypeAlias = float | Array | Callable[[Point], Array | float]
+"""A number, which may be traced, or a function of the point."""
 S = TypeVar("S", Array, Taylor)
 
 
@@ -45,6 +45,7 @@ class Condition(ABC):
 
     >>> import hyrespinn as hp
     >>> from dataclasses import dataclass
+    >>> from hyrespinn.problems.statement import state
     >>> @dataclass(frozen=True)
     ... class Pinned(hp.Condition):
     ...     point: tuple[float, ...]
@@ -53,7 +54,7 @@ class Condition(ABC):
     ...         return hp.places.FixedPoints([self.point])
     ...     def residuals(self, equation, solution, at):
     ...         return solution(at.points)[:, 0] - self.value
-    >>> Pinned((0.5, 0.5), 1.0).label(None)
+    >>> Pinned((0.5, 0.5), 1.0).label(state(hp.problems.Heat1D()))
     'pinned'
     """
 

@@ -15,7 +15,7 @@ from .places import Quadrature, Samples
 class MeanValue(Condition):
     """The mean of a field over the domain; fixes the constant of a pure Neumann problem."""
 
-    value: float
+    value: float | Array
     field: str | None = None
     weight: float | None = None
 
