@@ -12,6 +12,7 @@ import scipy
 from jax import Array
 
 from ..derivatives import MultiIndex, Taylor
+from ..derivatives.taylor import Key
 from ..losses.terms import EquationTerm, Term
 from ..models.layers import Series
 from ..problems.conditions import Samples, SolutionMap
@@ -111,7 +112,8 @@ def _replayed(values: Sequence[Values]) -> Callable[[Series], Series]:
     def replaying(x: Series) -> Series:
         answer = next(answers)
         if isinstance(x, Taylor):
-            return Taylor({**answer}, x.indices)
+            parts: dict[Key, Array] = {index: part for index, part in answer.items()}
+            return Taylor(parts, x.indices)
         return next(iter(answer.values()))
 
     return replaying
