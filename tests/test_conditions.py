@@ -130,7 +130,7 @@ def facts(condition, domain=MOVIE):
         fields = ("u",)
 
         def residual(self, u, p):
-            return u.xx
+            return u.x
 
         def conditions(self):
             return [condition]

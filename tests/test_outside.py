@@ -59,7 +59,7 @@ def test_all_of_it_from_the_command_line(parts, tmp_path, capsys):
         "--quiet", "--set", "stages.descent.rate=1e-4", "model.gates.gate.width=2",
         "model.kernels.kernel=gaussian", "points.sampler=uniform",
     ]  # fmt: skip
-    assert main(arguments) == 0
+    assert main(arguments) == 4  # forty steps do not solve it
     found = json.loads((out / "config.json").read_text())["discretisation"]
     assert found["stages"] == [{"kind": "descent", "steps": 40, "rate": 1e-4}]
     assert found["model"]["gates"]["gate"] == {"kind": "arctan", "width": 2.0}

@@ -25,6 +25,7 @@ WHAT = {
     "run": "solve, resume,\nresult.json",
     "methods": "what suits\na problem",
     "discretise": "what was\nchosen",
+    "estimate": "estimated\nerrors",
     "training": "windows, stages,\ncheckpoints",
     "losses": "terms, weights,\nJacobians",
     "references": "classical\nsolvers",

@@ -194,13 +194,14 @@ def _as_stored(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def digest(config: Mapping[str, Any]) -> str:
-    """A hash of a configuration, without texts for people, in which a function has an address.
+    """A hash of a configuration, without texts for people, in which a function has an address, and
+    without the tolerance, which judges a run and does not change it.
 
     The hash is the same before and after a configuration is written to a file, where tuples become
     lists.
     """
-    texts = ("problem_values", "why", "rejected")
-    content = _as_stored({k: v for k, v in config.items() if k not in texts})
+    others = ("problem_values", "why", "rejected", "tolerance")
+    content = _as_stored({k: v for k, v in config.items() if k not in others})
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 

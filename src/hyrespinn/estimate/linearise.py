@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from itertools import product
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,7 @@ import numpy as np
 import scipy
 from jax import Array
 
-from ..derivatives import MultiIndex, Taylor
+from ..derivatives import MultiIndex, Taylor, column
 from ..derivatives.taylor import Key
 from ..losses.terms import EquationTerm, Term
 from ..models.layers import Series
@@ -72,7 +73,10 @@ def linearise(
         def vectors(values: Sequence[Values]) -> dict[str, Array]:
             return function(values[0], samples.points)
     else:
-        places, values = _recorded(term, solution, samples, parameters)
+        recorded = _recorded(term, solution, samples, parameters)
+        if recorded is None:
+            return _locally(term, solution, samples, parameters)
+        places, values = recorded
 
         def vectors(values: Sequence[Values]) -> dict[str, Array]:
             return term.residuals(cast(SolutionMap, _replayed(values)), samples, parameters)
@@ -85,8 +89,12 @@ def linearise(
 
 def _recorded(
     term: Term, solution: SolutionMap, samples: Samples, parameters: Parameters | None
-) -> tuple[list[Array], list[Values]]:
-    """The points at which a term asks for the solution, and what it is told there."""
+) -> tuple[list[Array], list[Values]] | None:
+    """The points at which a term asks for the solution, and what it is told there.
+
+    None for one that differentiates the solution by itself: what it asks for then is nothing that can
+    be kept.
+    """
     places: list[Array] = []
     values: list[Values] = []
 
@@ -102,7 +110,58 @@ def _recorded(
         return array
 
     term.residuals(cast(SolutionMap, recording), samples, parameters)
-    return places, values
+    outside = type(samples.points)
+    return (places, values) if all(type(p) is outside for p in places) else None
+
+
+def _locally(
+    term: Term, solution: SolutionMap, samples: Samples, parameters: Parameters | None
+) -> dict[str, Linear]:
+    """The slopes of rows that depend on the solution near their own point, whatever they do with it:
+    what they make of the monomials ``(x − point)^α / α!``."""
+    dimension, fields = samples.points.shape[1], len(term.statement.fields)
+    order = term.statement.order
+    indices = [i for i in product(range(order + 1), repeat=dimension) if sum(i) <= order]
+    base = term.residuals(solution, samples, parameters)
+
+    def at_point(alone: Samples, index: MultiIndex, field: int) -> dict[str, Array]:
+        centre, one = alone.points, jnp.zeros((1, fields)).at[0, field].set(1)
+
+        def rows(size: Array) -> dict[str, Array]:
+            def moved(x: Series) -> Series:
+                monomial = _monomial(x, centre, index) * (size * one)
+                if isinstance(x, Taylor):
+                    return solution(x) + monomial
+                return solution(x) + monomial
+
+            return term.residuals(cast(SolutionMap, moved), alone, parameters)
+
+        return jax.jvp(rows, (jnp.zeros(()),), (jnp.ones(()),))[1]
+
+    slopes: dict[str, Values] = {name: {} for name in base}
+    for index in indices:
+        columns = []
+        for field in range(fields):
+            every = jax.vmap(
+                lambda s, i=index, f=field: at_point(jax.tree.map(lambda a: a[None], s), i, f)
+            )(samples)
+            columns.append(every)
+        for name in base:
+            slopes[name][index] = jnp.stack([c[name].reshape(-1) for c in columns], axis=1)
+    places = jnp.arange(samples.points.shape[0])
+    return {
+        name: Linear(vector.reshape(-1), (Read(samples.points, slopes[name], places),))
+        for name, vector in base.items()
+    }
+
+
+def _monomial(x: Series, centre: Array, index: MultiIndex) -> Any:
+    """``Π (x_a − c_a)^n_a / n_a!``, one column."""
+    found = column(x, 0) * 0 + 1
+    for a, n in enumerate(index):
+        for k in range(n):
+            found = found * (column(x, a) - centre[0, a]) * (1 / (k + 1))
+    return found
 
 
 def _replayed(values: Sequence[Values]) -> Callable[[Series], Series]:
@@ -112,7 +171,7 @@ def _replayed(values: Sequence[Values]) -> Callable[[Series], Series]:
     def replaying(x: Series) -> Series:
         answer = next(answers)
         if isinstance(x, Taylor):
-            parts: dict[Key, Array] = {index: part for index, part in answer.items()}
+            parts: dict[Key, Array] = dict(answer.items())
             return Taylor(parts, x.indices)
         return next(iter(answer.values()))
 

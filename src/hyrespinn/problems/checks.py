@@ -179,11 +179,7 @@ def _twice(walls: Sequence[Wall]) -> Iterator[str]:
 
 def _missing(equation: Equation, conditions: Sequence[Condition]) -> Iterator[str]:
     """Where nothing can single out a solution."""
-    first = int(equation.has_time)
-    orders = {
-        name: max(index[first + i] for index in equation.requested)
-        for i, name in enumerate(equation.domain.space)
-    }
+    orders = _orders(equation)
     beside = [c for c in conditions if c.start(equation) is None]
     if not beside and max(orders.values(), default=0) > 1:
         name = next(name for name, order in orders.items() if order > 1)
@@ -197,17 +193,32 @@ def _missing(equation: Equation, conditions: Sequence[Condition]) -> Iterator[st
             "There are no conditions, so that there are many solutions. Return at least one from "
             "conditions(): return [hp.Dirichlet(0.0)]."
         )
-    known = all(c.start(equation) or c.wall(equation) or c.seam() for c in conditions)
-    if not known or not isinstance(equation.domain, Box):
+    if isinstance(equation.domain, Box):
+        yield from _missing_along(equation, conditions)
+
+
+def _missing_along(equation: Equation, conditions: Sequence[Condition]) -> Iterator[str]:
+    """The axes at whose ends nothing is said, where all conditions are of a known kind."""
+    if not all(c.start(equation) or c.wall(equation) or c.seam() for c in conditions):
         return
+    beside = [c for c in conditions if c.start(equation) is None]
     touched = set().union(*(_axes(c, equation) for c in beside))
-    for name, order in orders.items():
+    for name, order in _orders(equation).items():
         if order > 1 and name not in touched:
             yield (
                 f"The equation has second derivatives along {name}, and no condition holds at "
                 f'{name}.min or {name}.max. Add hp.Dirichlet(0.0, on="{name}"), '
                 f'hp.Neumann(0.0, on="{name}") or hp.Periodic("{name}").'
             )
+
+
+def _orders(equation: Equation) -> dict[str, int]:
+    """The highest derivative along each coordinate of space."""
+    first = int(equation.has_time)
+    return {
+        name: max(index[first + i] for index in equation.requested)
+        for i, name in enumerate(equation.domain.space)
+    }
 
 
 def _axes(condition: Condition, equation: Equation) -> set[str]:
