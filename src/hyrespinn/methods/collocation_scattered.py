@@ -12,6 +12,9 @@ from .method import Effort, Suits, WhyNot
 
 CENTRES = 1024
 """Kernels for an effort of one."""
+HIGHEST_ON_A_LINE = 2.5
+"""Rounding grows with the number of kernels on a line to the power of the equation's order: above this
+order there are fewer, so that it stays what it is there."""
 EXTERIOR, EXTERIOR_IN_SPACE = 3.0, 2.0
 """How far centres stand outside of a domain, in spacings: beyond it they hardly reach inside. In three
 dimensions there are many of them, which are missed inside."""
@@ -56,8 +59,7 @@ def discretise(statement: Statement, effort: Effort) -> Discretisation:
     """Some two and a half times as many evenly spread points as centres, in one round."""
     march = march_of(statement)
     in_space = statement.domain.dimension > 2
-    factor = (march.centres if march else 1.0) * (2.0 if in_space else 1.0)
-    centres = round(factor * effort.scale ** (statement.domain.dimension - 1) * CENTRES)
+    centres = _centres(statement, effort, march)
     surface = 1024 if in_space else 256
     stages = (GaussNewton(steps=STEPS, progress=0.5 if effort.scale <= 1 else 0.1),)
     if march is not None:
@@ -74,3 +76,12 @@ def discretise(statement: Statement, effort: Effort) -> Discretisation:
         points = Drawn(round(2.4 * centres), surface, surface, adaptive=None)
     weights = Weights(initial=10.0, per_order=WEIGHT_PER_ORDER)
     return Discretisation(KernelExpansion(kernels), points, Lifted(), weights, Whole(), stages)
+
+
+def _centres(statement: Statement, effort: Effort, march: March | None) -> int:
+    dimension = statement.domain.dimension
+    if dimension == 1:
+        share = min(1.0, HIGHEST_ON_A_LINE / max(1, statement.order))
+        return round((effort.scale * CENTRES) ** share)
+    factor = (march.centres if march else 1.0) * (2.0 if dimension > 2 else 1.0)
+    return round(factor * effort.scale ** (dimension - 1) * CENTRES)

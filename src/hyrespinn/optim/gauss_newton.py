@@ -252,6 +252,10 @@ class GaussNewton(RoundOptimiser[GaussNewtonState]):
         return self.most_rounds
 
     @property
+    def when_failed(self) -> str:
+        return f"another step would take off less than {self.progress:.0%} of the loss"
+
+    @property
     def rule(self) -> Rule:
         return Rule(damping=self.damping, progress=self.progress)
 

@@ -160,6 +160,11 @@ class GaussNewtonCG(Optimiser[GaussNewtonCgState]):
         return 1
 
     @property
+    def when_failed(self) -> str:
+        share = f"another step would take off less than {self.rule.progress:.0%} of the loss"
+        return f"{share}, or it is as low as {self.target:.0e} times that of zero"
+
+    @property
     def rule(self) -> Rule:
         return Rule(self.tolerance, self.iterations, target=self.target)
 

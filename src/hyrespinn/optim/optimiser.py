@@ -139,6 +139,11 @@ class Optimiser(ABC, Generic[State]):
         """After how many rounds a state that ``failed`` has converged; ``None``: never."""
         return None
 
+    @property
+    def when_failed(self) -> str:
+        """What is said of a state that ``failed``."""
+        return "no step lowers the loss any more"
+
     def round_length(self, taken: int, steps: int) -> int:
         """The steps of the round of points that begins after ``taken`` of ``steps``."""
         return steps - taken

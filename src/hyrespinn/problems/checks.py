@@ -126,8 +126,15 @@ def check_exact(problem: Problem, equation: Equation) -> None:
 
 
 def check_together(equation: Equation, conditions: Sequence[Condition]) -> None:
-    """Conditions neither contradict each other nor are there none."""
+    """Conditions do not contradict each other."""
     obstacle = next(_contradictions(equation, conditions), None)
+    if obstacle is not None:
+        raise UserError(obstacle)
+
+
+def check_complete(equation: Equation, conditions: Sequence[Condition]) -> None:
+    """There are conditions wherever an equation cannot do without."""
+    obstacle = next(_missing(equation, conditions), None)
     if obstacle is not None:
         raise UserError(obstacle)
 
@@ -153,7 +160,6 @@ def _contradictions(equation: Equation, conditions: Sequence[Condition]) -> Iter
         if count > 1:
             what = f"{field}_{derivative}" if derivative else field
             yield f"{what} has {count} initial conditions; keep one of them."
-    yield from _missing(equation, conditions)
 
 
 def _torn(equation: Equation, wall: Wall, axis: str) -> str:

@@ -19,6 +19,7 @@ from .checks import (
     cautions,
     check_exact,
     check_parts,
+    check_complete,
     check_together,
     conditions_of,
 )
@@ -102,6 +103,10 @@ class Statement(Equation):
         return reads
 
     # Conditions.
+
+    def check_complete(self) -> None:
+        """Refuse what lacks conditions: it can be looked at and evaluated, and not be solved."""
+        check_complete(self, self.conditions)
 
     @cached_property
     def starts(self) -> tuple[Start, ...]:

@@ -97,6 +97,8 @@ class Session:
         precise = partial(jax.enable_x64, self.config.precision == "float64")
         with precise(), kept_programs(), Interrupt() as interrupt, self.reporter:
             self.reporter.message(self.config.describe())
+            for caution in self.statement.cautions:
+                self.reporter.message(f"Warning: {caution}")
             limits = Limits(interrupt, self.clock, self.limit, None if self.patient else allotment)
             with closing(Waiter(limits.due, precise)) as wait:
                 reported, outcome = self._trained(wait, interrupt, meta)

@@ -21,6 +21,7 @@ def in_full(result: Result, directory: Path) -> list[str]:
         f"  {result['steps']} steps, {seconds['training']:.1f} s of training "
         f"({seconds['compilation']:.1f} s of compilation), {_parameters(result)}",
         *(f"  {figure}" for figure in _figures(result)),
+        *(f"  {warning['text']} {warning['remedy']}" for warning in result.get("warnings", ())),
         f"  solution: {directory / 'solution.hyres'}",
         *([f"  picture:  {picture}"] if picture.exists() else []),
     ]

@@ -188,7 +188,7 @@ class StageRun:
         if not (self.bounds.ends_window and self.bounds.ends_all):
             self._stop_if_due()
         if self.bounds.ends_window and self.progress.done is None:
-            self._finish("converged", "no step lowers the loss any more")
+            self._finish("converged", self.stage.optimiser.when_failed)
         self.bounds = replace(self.bounds, steps=self.progress.stage_steps)
 
     def _finish(self, status: Status, message: str) -> None:
