@@ -83,7 +83,7 @@ def test_wrong_parts(changes, message):
 )
 def test_contradictory_conditions(conditions, message):
     with pytest.raises(hp.UserError, match=message):
-        state(problem(conditions=given(*conditions)))
+        hp.configure(problem(conditions=given(*conditions)))
 
 
 def test_missing_conditions():

@@ -167,7 +167,7 @@ REFUSED = {
     "plane on the boundary": (problem(X, conditions=[hp.Interface(X, axis="x", at=1.0)]),
                               "The plane x = 1 lies outside"),
     "not one": (problem(X, conditions=[0.0]), r"conditions\(\) must return a list of conditions"),
-    "string": (problem(X, fields="u"), r'fields must be a tuple of names, such as \("u",\)'),
+    "string": (problem(X, fields="u"), r'fields must be a tuple of names; write fields = \("u",\)'),
 }  # fmt: skip
 
 
@@ -187,7 +187,7 @@ def test_the_planes_of_an_interface_may_be_one_or_several():
 @pytest.mark.parametrize(
     ("missing", "message"),
     [
-        ("domain", r"Part has no domain; write domain = Box\(x=\(0, 1\)\)"),
+        ("domain", r"Part has no domain; write domain = hp\.Box\(x=\(0, 1\)\)"),
         ("fields", r'Part has no fields; write fields = \("u",\)'),
         ("residual", r"Part has no residual: define residual\(self, u, p\)"),
         ("conditions", r"Part has no conditions: define conditions\(self\)"),

@@ -325,7 +325,10 @@ PHASES = [
     "reading the statement", "choosing the method", "computing the reference", "compiling",
     "training", "measuring", "drawing",
 ]  # fmt: skip
-KEYS = {"import", "configure", "compilation", "reference", "training", "drawing", "total"}
+KEYS = {
+    "import", "configure", "compilation", "reference", "training", "estimate", "drawing",
+    "total",
+}  # fmt: skip
 CALL = ["solve", "poisson-2d", "--preset", "smoke", "--set", "stages=adam:2"]
 
 
@@ -336,6 +339,7 @@ def test_every_phase_is_named_when_it_begins(tmp_path, capsys):
     assert lines[0] == "reading the statement …"
     seconds = json.loads((tmp_path / "run" / "result.json").read_text())["seconds"]
     assert seconds.keys() == KEYS
+    assert seconds.pop("estimate") == 0, "of a smoke run"
     assert all(value > 0 for value in seconds.values())
     parts = sum(seconds[key] for key in KEYS - {"import", "total"})
     assert parts < seconds["total"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import jax
 import jax.numpy as jnp
@@ -126,15 +127,9 @@ def check_exact(problem: Problem, equation: Equation) -> None:
 
 
 def check_together(equation: Equation, conditions: Sequence[Condition]) -> None:
-    """Conditions do not contradict each other."""
-    obstacle = next(_contradictions(equation, conditions), None)
-    if obstacle is not None:
-        raise UserError(obstacle)
-
-
-def check_complete(equation: Equation, conditions: Sequence[Condition]) -> None:
-    """There are conditions wherever an equation cannot do without."""
-    obstacle = next(_missing(equation, conditions), None)
+    """Conditions do not contradict each other, and are there wherever an equation needs some."""
+    obstacles = chain(_contradictions(equation, conditions), _missing(equation, conditions))
+    obstacle = next(obstacles, None)
     if obstacle is not None:
         raise UserError(obstacle)
 

@@ -19,7 +19,6 @@ from .checks import (
     cautions,
     check_exact,
     check_parts,
-    check_complete,
     check_together,
     conditions_of,
 )
@@ -74,7 +73,6 @@ class Statement(Equation):
             condition.check(self)
         _ = self.reads
         self._check_starts()
-        check_together(self, self.conditions)
         self.derived = self._derived()
         check_exact(problem, self)
 
@@ -104,9 +102,10 @@ class Statement(Equation):
 
     # Conditions.
 
-    def check_complete(self) -> None:
-        """Refuse what lacks conditions: it can be looked at and evaluated, and not be solved."""
-        check_complete(self, self.conditions)
+    def check_together(self) -> None:
+        """Refuse conditions that are missing or contradict each other: such a problem can be looked at
+        and evaluated, and not be solved."""
+        check_together(self, self.conditions)
 
     @cached_property
     def starts(self) -> tuple[Start, ...]:

@@ -171,7 +171,7 @@ def configure(
         raise UserError(f"The tolerance is a relative error between 0 and 1, not {tolerance}.")
     changes = settings or {}
     problem = with_parameters(problem, changes)
-    state(problem).check_complete()
+    state(problem).check_together()
     choice = choose(method, state(problem), preset=preset, model=model, precision=precision)
     config = RunConfig(
         problem,

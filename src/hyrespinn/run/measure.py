@@ -69,9 +69,10 @@ def _gap(
     count = len(outcome.thetas)
     chosen = np.unique(np.linspace(0, count - 1, min(count, MOST_WINDOWS)).astype(int))
     parts = [(outcome.thetas[k], outcome.contexts[k]) for k in chosen]
-    losses = [
-        float(outcome.windows[k].row.get("loss_total", outcome.losses["total"])) for k in chosen
-    ]
+    rows = [{"loss_total": outcome.losses.get("total")} | outcome.windows[k].row for k in chosen]
+    losses = [row["loss_total"] for row in rows if row["loss_total"] is not None]
+    if len(losses) < len(parts):
+        return None  # it was stopped before the first loss was known
     return fresh_gap(fresh, parts, losses)
 
 
