@@ -518,7 +518,37 @@ def blocks() -> str:
     return "\n".join(lines)
 
 
+def _verdicts(part: str) -> dict[str, Any]:
+    path = RESULTS / "verdicts.json"
+    return json.loads(path.read_text())[part] if path.exists() else {}
+
+
+def verdict_summary() -> str:
+    columns = _verdicts("summary")
+    lines = _head("of the runs", *(f"`{method}`" for method in columns))
+    for promise in next(iter(columns.values()), {}):
+        shares = ("{} of {}".format(*column[promise]) for column in columns.values())
+        lines.append(f"| {promise} | {' | '.join(shares)} |")
+    return "\n".join(lines)
+
+
+def verdicts() -> str:
+    lines = _head("problem", "kind", "method", "error", "estimate", "verdict", "seconds")
+    rows = _verdicts("rows")
+    for key in sorted(rows, key=lambda key: key.partition("/")[::-1]):
+        (method, _, name), row = key.partition("/"), rows[key]
+        if row["verdict"] != "refused":
+            figures = ("–" if row[k] is None else f"{row[k]:.1e}" for k in ("error", "estimate"))
+            said = ", ".join([row["verdict"], *row["warnings"]])
+            seconds = f"{row['training_seconds']:.1f} + {row['estimate_seconds']:.1f}"
+            cells = (f"`{name}`", row["kind"], method, *figures, said, seconds)
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 TABLES = {
+    "verdict-summary": verdict_summary,
+    "verdicts": verdicts,
     "paper-table": paper_table,
     "network-table": network_table,
     "accurate-table": accurate_table,

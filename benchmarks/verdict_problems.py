@@ -1091,7 +1091,7 @@ class Airy(Ring):
         return cos(p.x + p.t) + sin(2 * p.x + 8 * p.t) / 2 + cos(3 * p.x + 27 * p.t) / 3
 
 
-@listed("kuramoto-sivashinsky", "chaotic", "solved, less accurately later on")
+@listed("kuramoto-sivashinsky-ring", "chaotic", "solved, less accurately later on")
 class KuramotoSivashinsky(Scalar):
     """u_t + u u_x + u_xx + u_xxxx = 0 on a ring with eight cells: chaos sets in."""
 

@@ -1,8 +1,8 @@
 """Does a run know how good it is? The estimated error and the verdict beside the true error.
 
 ``python benchmarks/verdicts.py`` solves the problems of ``verdict_problems.py`` and the built-in ones with
-``collocation``, where that is possible, and with ``network``, and adds a row to ``results/verdicts.json`` as
-soon as a run is done; rows that are there already are kept. ``--problems`` and ``--methods`` choose some,
+``collocation``, where that is possible, and with ``network``, and adds a row to ``results/verdicts.json``
+as soon as a run is done; rows that are there already are kept. ``--problems`` and ``--methods`` choose some,
 ``--dry`` writes nothing. The last lines are the shares that the project promises.
 """
 
@@ -86,10 +86,13 @@ def entries() -> dict[str, Entry]:
 def summary(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
     """Of how many runs a promise is kept, and how many there are.
 
-    A run counts for the estimate where there is an error to estimate: a solution, of all of the time.
+    A run counts for the estimate where there is an error to estimate: a problem with one solution, and
+    a run that came to the end of time and did not diverge.
     """
     judged = [row for row in rows if row.get("error") is not None]
-    estimated = [row for row in judged if row["verdict"] not in ("failed", "refused")]
+    estimated = [
+        row for row in judged if row["verdict"] != "failed" and "unique" not in row["expected"]
+    ]
     close = [
         row["estimate"] is not None
         and row["error"] / FACTOR <= row["estimate"] <= row["error"] * FACTOR
@@ -102,6 +105,11 @@ def summary(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
         "accurate and called solved": (sum(good), len(good)),
         "wrong and not called solved": (sum(bad), len(bad)),
     }
+
+
+def summaries(rows: dict[str, Row]) -> dict[str, dict[str, tuple[int, int]]]:
+    methods = sorted({key.partition("/")[0] for key in rows})
+    return {m: summary([r for k, r in rows.items() if k.startswith(f"{m}/")]) for m in methods}
 
 
 def is_wrong(row: Row) -> bool:
@@ -153,11 +161,12 @@ def main() -> None:
                 rows[key] = {**solve(known[name], method, options.seconds), "commit": commit()}
                 print(f"{key:40} {shown(rows[key])}", flush=True)
                 if not options.dry:
-                    write_json(FILE, {**about, "rows": rows})
+                    write_json(FILE, {**about, "summary": summaries(rows), "rows": rows})
                 jax.clear_caches()
                 gc.collect()
-    for promise, (count, total) in summary(list(rows.values())).items():
-        print(f"{promise}: {count} of {total}")
+    for method, promises in summaries(rows).items():
+        for promise, (count, total) in promises.items():
+            print(f"{method}: {promise}: {count} of {total}")
 
 
 if __name__ == "__main__":

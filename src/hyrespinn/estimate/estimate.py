@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -75,6 +75,12 @@ class Estimate:
     @property
     def unique(self) -> bool:
         return self.sensitivity < 4e-3
+
+    def as_json(self) -> dict[str, float | None]:
+        """The errors; ``None`` where they have no bound, which JSON does not have, or mean nothing
+        because there is no unique solution."""
+        known = self.unique
+        return {k: v if known and math.isfinite(v) else None for k, v in self.errors.items()}
 
 
 def estimate_error(
@@ -279,8 +285,3 @@ def _relative(error: np.ndarray, solution: np.ndarray) -> list[float]:
         else:
             ratios.append(math.sqrt(float(e / s)) if s > 0 else math.inf)
     return [r if not math.isnan(r) else math.inf for r in ratios]
-
-
-def as_json(errors: Mapping[str, float]) -> dict[str, float | None]:
-    """Without infinities, which JSON does not have."""
-    return {name: value if math.isfinite(value) else None for name, value in errors.items()}

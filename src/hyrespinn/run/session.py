@@ -15,7 +15,6 @@ import numpy as np
 from jax import Array
 
 from ..errors import UserError
-from ..estimate.estimate import as_json
 from ..files import write_json
 from ..losses.context import Context
 from ..losses.objective import Objective
@@ -354,7 +353,7 @@ class Session:
         return {
             "verdict": verdict.judgement,
             "tolerance": config.tolerance,
-            "estimated_error": measured.estimate and as_json(measured.estimate.errors),
+            "estimated_error": measured.estimate and measured.estimate.as_json(),
             "fresh_gap": measured.gap,
             "warnings": [dataclasses.asdict(caution) for caution in cautions],
         }
