@@ -65,7 +65,8 @@ def error_of(entry: Entry, solution: hp.Solution) -> float | None:
     if entry.answer is None:
         errors = result["rel_l2"] or {}
         return max((errors[name] for name in fields if name in errors), default=None)
-    if result["verdict"] == "stopped" and solution.end is not None:
+    domain = entry.problem.domain
+    if domain.has_time and solution.end is not None and solution.end < domain.bounds[0][1]:
         return None
     with jax.enable_x64(True):
         points = np.asarray(entry.problem.domain.sample(POINTS, "sobol", 5))

@@ -19,6 +19,7 @@ import scipy
 from jax import Array
 
 from ..derivatives import MultiIndex
+from ..geometry import Box
 from ..geometry.sampling import kronecker
 from ..losses.context import Context
 from ..losses.objective import Objective
@@ -31,6 +32,9 @@ from .splines import SplineSpace
 
 OVERSAMPLING = 3.0
 """Points for each cell, four times as many on a line, where they cost little."""
+SLIVER, HELD = 0.02, 1e-3
+"""Of a spline that lies nearly outside of the domain, the share of its square that is left inside, and
+how strongly its coefficient is held at zero, in lengths of a usual column: no point may hit it."""
 CHECKED = 4096
 """Points at which sizes are measured."""
 
@@ -143,6 +147,10 @@ class Defects:
         inner = pieces[0].height
         matrix = scipy.sparse.vstack([p.matrix * p.weight(inner) for p in pieces]).tocsr()
         right = np.concatenate([p.vector * p.weight(inner) for p in pieces])
+        if not isinstance(self.statement.domain, Box):
+            held = _held(space, pieces[0].points, matrix)
+            matrix = scipy.sparse.vstack([matrix, held]).tocsr()
+            right = np.concatenate([right, np.zeros(held.shape[0])])
         least = Least.of(matrix)
         unknown = least.solve(-right)
         rest = right + matrix @ unknown
@@ -177,6 +185,23 @@ class Defects:
                 wave = wave * rate**n * math.sqrt(2) * np.sin(phase + 0.5)
             total += float(np.sqrt(np.mean((slope * wave[:, None]) ** 2)))
         return total
+
+
+def _held(
+    space: SplineSpace, points: np.ndarray, matrix: scipy.sparse.csr_array
+) -> scipy.sparse.csr_array:
+    """Rows that hold splines which lie nearly outside of the domain."""
+    inside = np.zeros(matrix.shape[1])
+    for field in range(space.fields):
+        values = space.values(points, (0,) * points.shape[1], field)
+        inside += np.asarray(values.multiply(values).sum(axis=0)).ravel()
+    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel())
+    usual = inside > SLIVER * np.median(inside[inside > 0])
+    (slivers,) = np.nonzero(~usual)
+    size = HELD * float(np.median(lengths[usual]))
+    rows = np.arange(slivers.size)
+    shape = (slivers.size, matrix.shape[1])
+    return scipy.sparse.csr_array((np.full(slivers.size, size), (rows, slivers)), shape=shape)
 
 
 class _Piece(NamedTuple):

@@ -29,9 +29,10 @@ def in_full(result: Result, directory: Path) -> list[str]:
 
 def in_brief(result: Result, directory: Path) -> list[str]:
     """Three lines: how it ended, how good it is, and where it is."""
-    reached = "; ".join(_reached(result, directory)).strip()
+    limits = (warning["text"].rstrip(".") for warning in result.get("warnings", ()))
+    said = [_ending(result), *limits, *(line.strip() for line in _reached(result, directory))]
     return [
-        _ending(result) + (f"; {reached}" if reached else ""),
+        "; ".join(said),
         "; ".join(_figures(result)) or "nothing was measured",
         f"files: {directory}",
     ]
