@@ -15,9 +15,9 @@ CENTRES = 1024
 HIGHEST_ON_A_LINE = 2.5
 """Rounding grows with the number of kernels on a line to the power of the equation's order: above this
 order there are fewer, so that it stays what it is there."""
-EXTERIOR, EXTERIOR_IN_SPACE = 3.0, 2.0
-"""How far centres stand outside of a domain, in spacings: beyond it they hardly reach inside. In three
-dimensions there are many of them, which are missed inside."""
+EXTERIOR = {1: 6.0, 2: 3.0, 3: 2.0}
+"""How far centres stand outside of a domain, in spacings, by its dimension: further out they hardly reach
+inside, and the higher the dimension the more of them there are, which are missed inside."""
 WEIGHT_PER_ORDER = 100.0
 """How many times as much a condition on the boundary counts for every order that it is below the
 equation, without time: waves about as long as half the unit count alike in both. Gauss–Newton solves
@@ -68,7 +68,7 @@ def discretise(statement: Statement, effort: Effort) -> Discretisation:
         windows = Fixed(max(1, round(effort.scale * march.windows)))
         weights = Weights(initial=1.0)
         return Discretisation(KernelExpansion(kernels), points, Lifted(), weights, windows, stages)
-    exterior = EXTERIOR_IN_SPACE if in_space else EXTERIOR
+    exterior = EXTERIOR.get(statement.domain.dimension, min(EXTERIOR.values()))
     kernels = Scattered(centres, overlap=2.7, exterior=exterior)
     if in_space:
         points = Drawn(round(3.4 * centres), surface, round(1.5 * centres), adaptive=None)
