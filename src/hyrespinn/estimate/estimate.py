@@ -185,7 +185,7 @@ def _by_splines(
 ) -> Estimate:
     statement = objective.statement
     parts, lengths = _parts(statement, pieces)
-    grid = choose_grid(statement, boundary, pieces[0].theta.size, seconds / len(parts))
+    grid = choose_grid(statement, boundary, pieces[0].theta.size, seconds / len(parts), len(parts))
     defects = Defects(objective, boundary, grid)
     found: list[Found] = []
     before: tuple[SplineSpace, np.ndarray] | None = None
@@ -207,9 +207,7 @@ def _by_splines(
 def _parts(statement: Statement, pieces: Sequence[Piece]) -> tuple[list[Part], np.ndarray]:
     if statement.has_time:
         if pieces[0].time is None:
-            begin, end = statement.domain.bounds[0]
-            ends = np.linspace(begin, end, SPLINE_SLABS + 1)
-            pieces = [pieces[0]._replace(time=t) for t in pairwise(ends.tolist())]
+            pieces = [pieces[0]._replace(time=statement.domain.bounds[0])]
         times = [p.time for p in pieces if p.time is not None]
     else:
         times = [(0.0, 1.0)]
@@ -226,17 +224,24 @@ def _parts(statement: Statement, pieces: Sequence[Piece]) -> tuple[list[Part], n
 
 
 def choose_grid(
-    statement: Statement, boundary: BoundaryTreatment, parameters: int, seconds: float
+    statement: Statement,
+    boundary: BoundaryTreatment,
+    parameters: int,
+    seconds: float,
+    parts: int = 1,
 ) -> Grid:
     """The finest cells that are needed, stable, and quick enough."""
     domain, fields = statement.domain, len(statement.fields)
     space = len(domain.space)
     degree = max(statement.order + 1, 5 if space < 3 else 4)
-    in_time = (CELLS_IN_TIME,) if statement.has_time else ()
+    in_time = (CELLS_IN_TIME,) if statement.has_time and parts > 1 else ()
     extents = np.array([b - a for a, b in domain.bounds])[len(in_time) :]
+    if statement.has_time and not in_time:
+        extents[0] = max(extents[1:])  # time is as long as space
+        space += 1
     share = domain.volume / math.prod(b - a for a, b in domain.bounds)
     wanted = SPLINES * parameters / fields / (math.prod(in_time) * share)
-    if space == 1:
+    if len(extents) == 1:
         wanted = max(wanted, 128)
     most = STABLE ** (1 / max(statement.space_order, 2))
     embedded = boundary.embedded(statement)
