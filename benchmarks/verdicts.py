@@ -2,8 +2,8 @@
 
 ``python benchmarks/verdicts.py`` solves the problems of ``verdict_problems.py`` and the built-in ones with
 ``collocation``, where that is possible, and with ``network``, and adds a row to ``results/verdicts.json``
-as soon as a run is done; rows that are there already are kept. ``--problems`` and ``--methods`` choose some,
-``--dry`` writes nothing. The last lines are the shares that the project promises.
+as soon as a run is done; rows that are there already are kept. ``--problems`` and ``--methods`` choose
+some, ``--dry`` writes nothing. The last lines are the shares that the project promises.
 """
 
 from __future__ import annotations

@@ -33,7 +33,6 @@ RENEWED = 10
 """Slabs of the same length share the small matrices for so long."""
 SPLINES = 2.0
 """Cells for each parameter of a field."""
-SPLINE_SLABS, CELLS_IN_TIME = 12, 6
 STABLE = 1e7
 """Derivatives of the highest order on the finest cells, against those on the whole domain: beyond it
 rounding takes over."""
@@ -185,7 +184,7 @@ def _by_splines(
 ) -> Estimate:
     statement = objective.statement
     parts, lengths = _parts(statement, pieces)
-    grid = choose_grid(statement, boundary, pieces[0].theta.size, seconds / len(parts), len(parts))
+    grid = choose_grid(statement, boundary, pieces[0].theta.size, seconds / len(parts))
     defects = Defects(objective, boundary, grid)
     found: list[Found] = []
     before: tuple[SplineSpace, np.ndarray] | None = None
@@ -224,32 +223,26 @@ def _parts(statement: Statement, pieces: Sequence[Piece]) -> tuple[list[Part], n
 
 
 def choose_grid(
-    statement: Statement,
-    boundary: BoundaryTreatment,
-    parameters: int,
-    seconds: float,
-    parts: int = 1,
+    statement: Statement, boundary: BoundaryTreatment, parameters: int, seconds: float
 ) -> Grid:
     """The finest cells that are needed, stable, and quick enough."""
     domain, fields = statement.domain, len(statement.fields)
     space = len(domain.space)
     degree = max(statement.order + 1, 5 if space < 3 else 4)
-    in_time = (CELLS_IN_TIME,) if statement.has_time and parts > 1 else ()
-    extents = np.array([b - a for a, b in domain.bounds])[len(in_time) :]
-    if statement.has_time and not in_time:
-        extents[0] = max(extents[1:])  # time is as long as space
-        space += 1
+    extents = np.array([b - a for a, b in domain.bounds])
+    if statement.has_time:
+        extents[0] = max(extents[1:])  # a part of time is as long as space
     share = domain.volume / math.prod(b - a for a, b in domain.bounds)
-    wanted = SPLINES * parameters / fields / (math.prod(in_time) * share)
+    wanted = SPLINES * parameters / fields / share
     if len(extents) == 1:
         wanted = max(wanted, 128)
     most = STABLE ** (1 / max(statement.space_order, 2))
     embedded = boundary.embedded(statement)
     periodic = tuple(name in embedded for name in domain.coordinates)
     while True:
-        width = (math.prod(extents) / wanted) ** (1 / space)
+        width = (math.prod(extents) / wanted) ** (1 / len(extents))
         cells = tuple(int(min(max(4, round(e / width)), most)) for e in extents)
-        trial = SplineSpace(domain.bounds, (*in_time, *cells), degree, periodic, fields)
+        trial = SplineSpace(domain.bounds, cells, degree, periodic, fields)
         if trial.size * trial.bandwidth**2 <= SPEED * seconds or max(cells) <= 4:
             return Grid(trial.cells, degree)
         wanted *= 0.8
