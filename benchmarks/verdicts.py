@@ -54,6 +54,7 @@ def solve(entry: Entry, method: str, seconds: float) -> Row:
         "relative_residual": max(result["relative_residual"].values(), default=None),
         "fresh_gap": result["fresh_gap"],
         "training_seconds": round(result["seconds"]["training"], 3),
+        "limit": seconds,
         "estimate_seconds": round(result["seconds"]["estimate"], 3),
         "n_params": result["n_params"],
     }
@@ -147,7 +148,6 @@ def main() -> None:
     options = parser.parse_args()
     about = {
         "tolerance": TOLERANCE,
-        "seconds": options.seconds,
         "machine": {
             "processor": platform.processor() or platform.machine(),
             "cores": os.cpu_count(),

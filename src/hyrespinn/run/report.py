@@ -64,6 +64,11 @@ def result_of(
         "precision": config.precision,
         "status": outcome.status,
         "message": outcome.message,
+        "verdict": "stopped",  # until it is judged
+        "tolerance": config.tolerance,
+        "estimated_error": None,
+        "fresh_gap": None,
+        "warnings": [],
         "n_params": of_window * len(outcome.thetas),  # of all windows together
         "n_params_window": of_window,
         "steps": outcome.steps,

@@ -261,7 +261,7 @@ class Session:
     def _unmeasured(self, objective: Objective, outcome: Outcome) -> Solution:
         """A solution with what is known of it without computing anything."""
         result = result_of(self.config, objective, outcome, None, {}, measured=False)
-        result |= {"rel_l2_initial": self.first_errors, "verdict": "stopped"}
+        result["rel_l2_initial"] = self.first_errors
         if outcome.status not in RESUMABLE:
             text = f"interrupted while it was measured; before, it was {outcome.status}"
             result |= {"status": "interrupted", "message": text}
@@ -352,7 +352,6 @@ class Session:
         cautions = (*self.statement.cautions, *verdict.cautions)
         return {
             "verdict": verdict.judgement,
-            "tolerance": config.tolerance,
             "estimated_error": measured.estimate and measured.estimate.as_json(),
             "fresh_gap": measured.gap,
             "warnings": [dataclasses.asdict(caution) for caution in cautions],
