@@ -21,13 +21,13 @@ from jax import Array
 from ..derivatives import MultiIndex
 from ..geometry import Box
 from ..geometry.sampling import kronecker
-from ..losses.context import Context
 from ..losses.objective import Objective
 from ..losses.terms import Counts, Sampling, Term, Weights, terms_of
 from ..problems.boundary.treatment import Ansatz, BoundaryTreatment, Imposed, not_embedded
 from ..problems.conditions import Samples
 from .banded import Least
 from .linearise import Linear, linearise
+from .part import Part
 from .splines import SplineSpace
 
 OVERSAMPLING = 3.0
@@ -37,18 +37,6 @@ SLIVER, HELD = 0.02, 1e-3
 how strongly its coefficient is held at zero, in lengths of a usual column: no point may hit it."""
 CHECKED = 4096
 """Points at which sizes are measured."""
-
-
-class Part(NamedTuple):
-    """A stretch of time, or all of the problem, and the solution on it and before it."""
-
-    start: Array
-    length: Array
-    is_first: Array
-    theta: Array
-    context: Context
-    theta_before: Array
-    context_before: Context
 
 
 class Found(NamedTuple):

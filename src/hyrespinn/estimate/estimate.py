@@ -19,9 +19,10 @@ from ..models.collocation import KernelExpansionNetwork
 from ..problems.boundary import BoundaryTreatment
 from ..problems.reflection import ReflectedProblem
 from ..problems.statement import Statement
-from .defect import Defects, Found, Grid, Part
+from .defect import Defects, Found, Grid
+from .part import Part
 from .splines import SplineSpace
-from .waves import Sizes, Slab, Waves
+from .waves import Sizes, Waves
 
 FINER, HIGHER = 1.5, 2
 """How many times as many waves as kernels along space, and how many more polynomials along time."""
@@ -125,9 +126,9 @@ def _by_waves(objective: Objective, pieces: Sequence[Piece]) -> Estimate:
     slabs, lengths = _slabs(statement, pieces)
 
     @jax.jit
-    def run(slabs: Slab, renew: Array) -> Sizes:
+    def run(slabs: Part, renew: Array) -> Sizes:
         def body(
-            carry: tuple[Array, Array], x: tuple[Slab, Array]
+            carry: tuple[Array, Array], x: tuple[Part, Array]
         ) -> tuple[tuple[Array, Array], Sizes]:
             starts, factors, sizes = waves.step(*carry, *x)
             return (starts, factors), sizes
@@ -150,7 +151,7 @@ def _renewals(lengths: np.ndarray) -> np.ndarray:
     return renew
 
 
-def _slabs(statement: Statement, pieces: Sequence[Piece]) -> tuple[Slab, np.ndarray]:
+def _slabs(statement: Statement, pieces: Sequence[Piece]) -> tuple[Part, np.ndarray]:
     """One for each window; all of the time is cut into equal ones."""
     if pieces[0].time is None:
         begin, end = statement.domain.bounds[0]
@@ -169,7 +170,7 @@ def _slabs(statement: Statement, pieces: Sequence[Piece]) -> tuple[Slab, np.ndar
     def before(a: Array) -> Array:
         return jnp.concatenate([a[:1], a[:-1]])
 
-    slab = Slab(
+    slab = Part(
         jnp.asarray(starts), jnp.asarray(lengths), first,
         theta, context, before(theta), jax.tree.map(before, context),
     )  # fmt: skip

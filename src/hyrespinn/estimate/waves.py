@@ -28,21 +28,10 @@ from ..losses.objective import Objective
 from ..problems.conditions import Samples, Start
 from ..problems.conditions.condition import values_at
 from ..problems.reflection import Reflection
+from .part import Part
 
 TOLERANCE, ITERATIONS = 1e-3, 30
 """Where GMRES ends. What is lost in one slab is lost for all that come after it, and there are hundreds."""
-
-
-class Slab(NamedTuple):
-    """A stretch of time, and the solution on it and before it, as parameters with their contexts."""
-
-    start: Array
-    length: Array
-    is_first: Array
-    theta: Array
-    context: Context
-    theta_before: Array
-    context_before: Context
 
 
 class Sizes(NamedTuple):
@@ -122,7 +111,7 @@ class Waves:
             moved = jnp.fft.irfftn(waves, s=self.counts, axes=self._axes)
         return jnp.tensordot(basis, moved, axes=(1, 0))
 
-    def _points(self, slab: Slab, times: np.ndarray) -> Array:
+    def _points(self, slab: Part, times: np.ndarray) -> Array:
         """A grid of these times and the places of space: ``(n, d)``."""
         bounds = self.objective.statement.domain.bounds[1:]
         along = [
@@ -152,7 +141,7 @@ class Waves:
         return starts, jnp.zeros((waves, size, size), complex)
 
     def step(
-        self, starts: Array, factors: Array, slab: Slab, renew: Array
+        self, starts: Array, factors: Array, slab: Part, renew: Array
     ) -> tuple[Array, Array, Sizes]:
         """The error on a slab that begins with ``starts``, one array for each initial condition."""
         statement = self.objective.statement
@@ -240,7 +229,7 @@ class Waves:
             error = 0.5 * (error + reflection.parity * image)
         return error
 
-    def _missed(self, slab: Slab) -> Array:
+    def _missed(self, slab: Part) -> Array:
         """By how much the solution of a slab misses where it should begin."""
         points = self._points(slab, np.array([-1.0]))
         samples = Samples(points)
