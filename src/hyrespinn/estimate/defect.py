@@ -9,7 +9,6 @@ a small part of what its training took; one digit of ``e`` is enough.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
@@ -28,10 +27,10 @@ from ..problems.conditions import Samples
 from .banded import Least
 from .linearise import Linear, linearise
 from .part import Part
-from .splines import SplineSpace
+from .spaces import Choice, Space
 
 OVERSAMPLING = 3.0
-"""Points for each cell, four times as many on a line, where they cost little."""
+"""Points for each cell."""
 SLIVER, HELD = 0.02, 1e-3
 """Of a spline that lies nearly outside of the domain, the share of its square that is left inside, and
 how strongly its coefficient is held at zero, in lengths of a usual column: no point may hit it."""
@@ -52,29 +51,19 @@ class Found(NamedTuple):
     residual: float  # the root mean square of the equations
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Cells along each coordinate, and the degree of the splines."""
-
-    cells: tuple[int, ...]
-    degree: int
-
-
 class Defects:
     """Finds errors part by part, with programs compiled once for all parts."""
 
-    def __init__(self, objective: Objective, boundary: BoundaryTreatment, grid: Grid):
-        self.objective, self.statement, self.grid = objective, objective.statement, grid
+    def __init__(self, objective: Objective, boundary: BoundaryTreatment, choice: Choice):
+        self.objective, self.statement, self.choice = objective, objective.statement, choice
         embedded = boundary.embedded(self.statement)
         names = self.statement.domain.coordinates
         self.periodic = tuple(name in embedded for name in names)
         share = self.statement.domain.volume / math.prod(
             b - a for a, b in self.statement.domain.bounds
         )
-        dense = OVERSAMPLING * (4 if len(grid.cells) == 1 else 1)
-        inside = max(64, round(dense * math.prod(grid.cells) * share))
-        sides = 2 * len(grid.cells)
-        around = max(16, round(OVERSAMPLING * sides * math.prod(grid.cells) / min(grid.cells)))
+        inside = max(64, round(OVERSAMPLING * choice.inside * share))
+        around = max(16, round(OVERSAMPLING * choice.around))
         sampling = Sampling(Counts(inside, around, around), kronecker, jnp.dtype("float64"))
         left = tuple(not_embedded(boundary, self.statement))
         self.terms: list[Term] = terms_of(
@@ -114,14 +103,14 @@ class Defects:
         points = self._moved(drawn, part)
         return points, self.objective.solution(part.theta, part.context)(points)
 
-    def space(self, part: Part) -> SplineSpace:
+    def space(self, part: Part) -> Space:
         bounds = list(self.statement.domain.bounds)
         if self.statement.has_time:
             bounds[0] = float(part.start), float(part.start + part.length)
         fields = len(self.statement.fields)
-        return SplineSpace(tuple(bounds), self.grid.cells, self.grid.degree, self.periodic, fields)
+        return self.choice.space(tuple(bounds), self.periodic, fields)
 
-    def find(self, part: Part, before: tuple[SplineSpace, np.ndarray] | None, key: Array) -> Found:
+    def find(self, part: Part, before: tuple[Space, np.ndarray] | None, key: Array) -> Found:
         """The error on a part that begins with the error of the part before it."""
         space, pieces = self.space(part), []
         for term, vectors in zip(self.terms, self.evaluate(part, key), strict=True):
@@ -176,7 +165,7 @@ class Defects:
 
 
 def _held(
-    space: SplineSpace, points: np.ndarray, matrix: scipy.sparse.csr_array
+    space: Space, points: np.ndarray, matrix: scipy.sparse.csr_array
 ) -> scipy.sparse.csr_array:
     """Rows that hold splines which lie nearly outside of the domain."""
     inside = np.zeros(matrix.shape[1])

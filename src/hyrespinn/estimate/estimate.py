@@ -19,8 +19,9 @@ from ..models.collocation import KernelExpansionNetwork
 from ..problems.boundary import BoundaryTreatment
 from ..problems.reflection import ReflectedProblem
 from ..problems.statement import Statement
-from .defect import Defects, Found, Grid
+from .defect import Defects, Found
 from .part import Part
+from .spaces import Choice, Grid, Scatter, Space
 from .splines import SplineSpace
 from .waves import Sizes, Waves
 
@@ -37,6 +38,8 @@ SPLINES = 2.0
 STABLE = 1e7
 """Derivatives of the highest order on the finest cells, against those on the whole domain: beyond it
 rounding takes over."""
+MOST_DIMENSIONS, MOST_GAUSSIANS = 3, 2000
+"""Of splines, and of what is taken in their place above."""
 SPEED = 4e9
 """Operations of a banded factorisation in a second, or fewer than any computer of today has."""
 
@@ -188,7 +191,7 @@ def _by_splines(
     grid = choose_grid(statement, boundary, pieces[0].theta.size, seconds / len(parts))
     defects = Defects(objective, boundary, grid)
     found: list[Found] = []
-    before: tuple[SplineSpace, np.ndarray] | None = None
+    before: tuple[Space, np.ndarray] | None = None
     for k, part in enumerate(parts):
         found.append(defects.find(part, before, jax.random.key(20_001 + k)))
         before = defects.space(part), found[-1].coefficients
@@ -225,9 +228,12 @@ def _parts(statement: Statement, pieces: Sequence[Piece]) -> tuple[list[Part], n
 
 def choose_grid(
     statement: Statement, boundary: BoundaryTreatment, parameters: int, seconds: float
-) -> Grid:
+) -> Choice:
     """The finest cells that are needed, stable, and quick enough."""
     domain, fields = statement.domain, len(statement.fields)
+    if domain.dimension > MOST_DIMENSIONS:
+        unknowns = min(parameters, round((SPEED * seconds) ** (1 / 3)), MOST_GAUSSIANS)
+        return Scatter(max(64, unknowns // fields), domain.dimension)
     space = len(domain.space)
     degree = max(statement.order + 1, 5 if space < 3 else 4)
     extents = np.array([b - a for a, b in domain.bounds])

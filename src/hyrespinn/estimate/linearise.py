@@ -19,7 +19,7 @@ from ..models.layers import Series
 from ..problems.conditions import Samples, SolutionMap
 from ..problems.conditions.condition import values_at
 from ..problems.statement import Parameters
-from .splines import SplineSpace
+from .spaces import Space
 
 Values = dict[MultiIndex, Array]
 FEW = 4
@@ -44,7 +44,7 @@ class Linear(NamedTuple):
     vector: Array
     reads: tuple[Read, ...]
 
-    def rows(self, space: SplineSpace) -> scipy.sparse.csr_array:
+    def rows(self, space: Space) -> scipy.sparse.csr_array:
         """What the splines of a space make of it."""
         total = scipy.sparse.csr_array((self.vector.shape[0], space.size))
         for read in self.reads:
