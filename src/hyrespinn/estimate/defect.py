@@ -30,7 +30,7 @@ from .part import Part
 from .spaces import Choice, Space
 
 OVERSAMPLING = 3.0
-"""Points for each cell."""
+"""Points for each function."""
 SLIVER, HELD = 0.02, 1e-3
 """Of a spline that lies nearly outside of the domain, the share of its square that is left inside, and
 how strongly its coefficient is held at zero, in lengths of a usual column: no point may hit it."""
@@ -39,7 +39,7 @@ CHECKED = 4096
 
 
 class Found(NamedTuple):
-    """The error on a part: ``error`` and ``solution`` are mean squares by field."""
+    """The error on a part: ``error``, and ``solution`` without it, are mean squares by field."""
 
     coefficients: np.ndarray
     error: np.ndarray
@@ -140,7 +140,7 @@ class Defects:
         return Found(
             unknown,
             np.mean(error**2, axis=0),
-            np.mean(values**2, axis=0),
+            np.mean((values + error) ** 2, axis=0),
             points[np.argmax(np.sum(error**2, axis=1))],
             float(np.linalg.norm(rest)) / size if size else 0.0,
             least.weakest(stacked),

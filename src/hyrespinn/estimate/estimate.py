@@ -57,7 +57,7 @@ class Estimate:
     """What is known of the error of a solution without a reference.
 
     Args:
-        errors: The relative error of each field.
+        errors: The relative error of each field, over the size of the solution without it.
         parts: The same for every window, or stretch of time.
         worst: The coordinates where the error is largest.
         left: The share of the residual that the richer space does not explain.

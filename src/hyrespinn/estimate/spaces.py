@@ -37,7 +37,7 @@ class Choice(Protocol):
 
     @property
     def inside(self) -> float:
-        """How many cells there are."""
+        """How many functions there are for a field."""
 
     @property
     def around(self) -> float:
@@ -55,8 +55,9 @@ class Grid:
 
     @property
     def inside(self) -> float:
-        # On a line, points cost little.
-        return math.prod(self.cells) * (4 if len(self.cells) == 1 else 1)
+        # Splines reach beyond the ends; and on a line, points cost little.
+        splines = math.prod(n + self.degree for n in self.cells)
+        return splines * (4 if len(self.cells) == 1 else 1)
 
     @property
     def around(self) -> float:
