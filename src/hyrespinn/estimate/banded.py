@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,9 @@ import scipy
 
 DAMPINGS = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
 """Relative to columns of length one; the first with which the factorisation succeeds is taken."""
+
+DENSE = 0.3
+"""The share of entries from which on a matrix is multiplied as a dense one."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ class Least:
         squares = np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel()
         lengths = np.sqrt(np.where(squares > 0, squares, 1))
         scaled = (matrix @ scipy.sparse.diags_array(1 / lengths)).tocsr()
-        normal = scipy.sparse.triu(scaled.T @ scaled, format="coo")
+        normal = scipy.sparse.triu(_products(scaled), format="coo")
         width = int(np.max(normal.col - normal.row, initial=0))
         band = np.zeros((width + 1, normal.shape[0]), order="F")
         band[width + normal.row - normal.col, normal.col] = normal.data
@@ -78,3 +82,11 @@ class Least:
             x /= np.linalg.norm(x)
         size = float(np.linalg.norm(scaled @ x))
         return float(np.linalg.norm(self.matrix @ x)) / size if size > 0 else np.inf
+
+
+def _products(matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+    """``AᵀA``, by dense products where there is little that is zero."""
+    if matrix.nnz < DENSE * math.prod(matrix.shape):
+        return matrix.T @ matrix
+    whole = matrix.toarray()
+    return scipy.sparse.csr_array(whole.T @ whole)

@@ -232,7 +232,7 @@ def choose_grid(
     """The finest cells that are needed, stable, and quick enough."""
     domain, fields = statement.domain, len(statement.fields)
     if domain.dimension > MOST_DIMENSIONS:
-        unknowns = min(parameters, round((SPEED * seconds) ** (1 / 3)), MOST_GAUSSIANS)
+        unknowns = min(parameters, round((SPEED * seconds / 4) ** (1 / 3)), MOST_GAUSSIANS)
         return Scatter(max(64, unknowns // fields), domain.dimension)
     space = len(domain.space)
     degree = max(statement.order + 1, 5 if space < 3 else 4)

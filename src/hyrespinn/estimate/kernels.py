@@ -57,8 +57,11 @@ class KernelSpace:
 
     def rows(self, points: np.ndarray, coefficients: Coefficients) -> scipy.sparse.csr_array:
         """``Σ c_α ∂^α`` of all Gaussians at points: a row for each point, a column for each unknown."""
-        places = (points[:, None] - self._centres) / self._widths
-        bells = np.exp(-0.5 * np.sum(places**2, axis=2))
+
+        def places(axis: int) -> np.ndarray:
+            return (points[:, axis, None] - self._centres[:, axis]) / self._widths[axis]
+
+        bells = np.exp(-0.5 * sum(places(axis) ** 2 for axis in range(points.shape[1])))
         values = np.zeros((len(points), self.count, self.fields))
         for index, coefficient in coefficients.items():
             product = bells.copy()
@@ -66,7 +69,7 @@ class KernelSpace:
                 if order:
                     # The n-th derivative of exp(−z²/2) is (−1)ⁿ Heₙ(z) exp(−z²/2).
                     series = [0.0] * order + [(-1.0 / self._widths[axis]) ** order]
-                    product *= hermite_e.hermeval(places[..., axis], series)
+                    product *= hermite_e.hermeval(places(axis), series)
             values += product[:, :, None] * coefficient[:, None]
         return scipy.sparse.csr_array(values.reshape(len(points), self.size))
 

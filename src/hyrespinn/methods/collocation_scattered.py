@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..discretise import Discretisation, Drawn, Fixed, Lifted, Weights, Whole
+from ..discretise import Discretisation, Drawn, Fixed, Lifted, Penalty, Weights, Whole
 from ..models import KernelExpansion, Scattered
 from ..optim import GaussNewton
 from ..problems.statement import Statement
@@ -18,6 +18,9 @@ order there are fewer, so that it stays what it is there."""
 EXTERIOR = {1: 6.0, 2: 3.0, 3: 2.0}
 """How far centres stand outside of a domain, in spacings, by its dimension: further out they hardly reach
 inside, and the higher the dimension the more of them there are, which are missed inside."""
+LIFTED = 3
+"""The highest dimension in which values at the boundary are built in: their blend has a term for every
+face, edge and corner, and derivatives of all of them."""
 WEIGHT_PER_ORDER = 100.0
 """How many times as much a condition on the boundary counts for every order that it is below the
 equation, without time: waves about as long as half the unit count alike in both. Gauss–Newton solves
@@ -75,7 +78,8 @@ def discretise(statement: Statement, effort: Effort) -> Discretisation:
     else:
         points = Drawn(round(2.4 * centres), surface, surface, adaptive=None)
     weights = Weights(initial=10.0, per_order=WEIGHT_PER_ORDER)
-    return Discretisation(KernelExpansion(kernels), points, Lifted(), weights, Whole(), stages)
+    boundary = Lifted() if statement.domain.dimension <= LIFTED else Penalty()
+    return Discretisation(KernelExpansion(kernels), points, boundary, weights, Whole(), stages)
 
 
 def _centres(statement: Statement, effort: Effort, march: March | None) -> int:
