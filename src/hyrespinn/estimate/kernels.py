@@ -51,8 +51,9 @@ class KernelSpace:
     def _centres(self) -> np.ndarray:
         beyond = BEYOND / OVERLAP * self._widths
         lower, upper = np.asarray(self.bounds).T
-        key, dtype = jax.random.key(7), jnp.dtype("float64")
-        unit = np.asarray(kronecker(key, self.count, len(lower), dtype))
+        with jax.enable_x64(True):
+            dtype = jnp.dtype("float64")
+            unit = np.asarray(kronecker(jax.random.key(7), self.count, len(lower), dtype))
         return lower - beyond + (upper - lower + 2 * beyond) * unit
 
     def rows(self, points: np.ndarray, coefficients: Coefficients) -> scipy.sparse.csr_array:
