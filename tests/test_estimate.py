@@ -14,7 +14,9 @@ import pytest
 import scipy
 from hyrespinn.derivatives import Taylor
 from hyrespinn.estimate.banded import Least
+from hyrespinn.estimate.defect import held
 from hyrespinn.estimate.estimate import choose_grid
+from hyrespinn.estimate.kernels import KernelSpace
 from hyrespinn.estimate.linearise import linearise
 from hyrespinn.estimate.splines import SplineSpace, cardinal
 from hyrespinn.geometry.sampling import kronecker
@@ -48,6 +50,46 @@ def test_operators_on_splines(periodic: tuple[bool, bool]) -> None:
     assert np.abs(space.rows(points, operator) @ found - expected).max() < 2e-2
     normal = (space.rows(points, operator).T @ space.rows(points, operator)).tocoo()
     assert np.abs(normal.row - normal.col).max() <= space.bandwidth
+
+
+def test_operators_on_gaussians(x64: None) -> None:
+    """Against derivatives of the same Gaussians by nested forward mode."""
+    space = KernelSpace(((0.0, 1.0), (0.0, 2.0), (-1.0, 1.0), (0.0, 0.5)), 30, fields=2)
+    points = jnp.asarray(RNG.random((9, 4)))
+    coefficients = RNG.random(space.size)
+    weights = jnp.asarray(coefficients.reshape(30, 2))
+
+    def fields(x: Array) -> Array:
+        z = (x - space._centres) / space._widths
+        return jnp.exp(-jnp.sum(z**2, axis=1) / 2) @ weights
+
+    third = jax.vmap(jax.jacfwd(jax.jacfwd(jax.jacfwd(fields))))(points)
+    slopes = {(1, 2, 0, 0): np.stack([np.ones(9), np.zeros(9)], 1)}
+    found = space.rows(np.asarray(points), slopes) @ coefficients
+    assert np.allclose(found, third[:, 0, 0, 1, 1], rtol=1e-9)
+    values = space.values(np.asarray(points), (0, 0, 0, 0), 1) @ coefficients
+    assert np.allclose(values, jax.vmap(fields)(points)[:, 1])
+
+
+def test_splines_that_lie_outside_of_a_domain_are_held() -> None:
+    """Of all splines on the square around a disk, those with next to nothing inside."""
+    space = SplineSpace(((-1.0, 1.0), (-1.0, 1.0)), (20, 20), 3, (False, False), 1)
+    points = np.asarray(hp.Disk(radius=1).sample(4000, "sobol"))
+    matrix = space.rows(points, {(2, 0): np.ones((4000, 1)), (0, 2): np.ones((4000, 1))})
+    rows = held(space, points, matrix)
+    chosen = np.unique(rows.indices)
+    inside = np.asarray(space.values(points, (0, 0), 0).power(2).sum(axis=0)).ravel()
+    assert 0 < len(chosen) == rows.shape[0] < space.size / 2
+    assert inside[chosen].max() < np.delete(inside, chosen).min()
+    lengths = np.sqrt(np.asarray(matrix.power(2).sum(axis=0)).ravel())
+    assert 0 < rows.data.max() < 1e-2 * np.median(lengths)
+
+
+def test_dense_products_are_those_of_sparse_ones() -> None:
+    matrix = RNG.random((70, 20))
+    right = RNG.random(70)
+    found = Least.of(scipy.sparse.csr_array(matrix)).solve(right, 1e-12)
+    assert np.allclose(found, np.linalg.lstsq(matrix, right, rcond=None)[0])
 
 
 def test_banded_least_squares() -> None:
@@ -200,5 +242,46 @@ def test_a_tolerance_judges_and_does_not_change() -> None:
 
 def test_grids_keep_to_the_time_they_have() -> None:
     statement = state(hp.problems.Poisson2D())
-    long, short = (choose_grid(statement, Lifted(), 1027, s).cells for s in (10.0, 0.001))
+    long, short = (choose_grid(statement, Lifted(), 1027, s).inside for s in (10.0, 0.001))
     assert short < long
+
+
+class Airy(hp.Problem):
+    """Between walls and of the third order, so that it is marched through in windows."""
+
+    domain = hp.TimeBox(t=(0, 0.2), x=(0, 3))
+    fields = ("u",)
+
+    def residual(self, u: hp.Field, p: hp.Point) -> Array:
+        return u.t + u.xxx
+
+    def conditions(self) -> list[hp.Condition]:
+        slope = hp.Neumann(lambda p: jnp.cos(p.x + p.t), on="x.max")
+        return [hp.Initial(self.exact), hp.Dirichlet(self.exact), slope]
+
+    def exact(self, p: hp.Point) -> Array:
+        return jnp.sin(p.x + p.t)
+
+
+class Four(hp.Problem):
+    """Four dimensions."""
+
+    domain = hp.Box(x=(0, 1), y=(0, 1), z=(0, 1), w=(0, 1))
+    fields = ("u",)
+
+    def residual(self, u: hp.Field, p: hp.Point) -> Array:
+        return u.laplacian - self.exact(p)
+
+    def conditions(self) -> list[hp.Condition]:
+        return [hp.Dirichlet(self.exact)]
+
+    def exact(self, p: hp.Point) -> Array:
+        return jnp.exp((p.x + p.y + p.z + p.w) / 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", [Airy(), Four()], ids=lambda p: p.name)
+def test_windows_between_walls_and_many_dimensions(problem: hp.Problem) -> None:
+    result = hp.solve(problem, progress=False).result
+    assert result["rel_l2"]["u"] / 10 < result["estimated_error"]["u"] < 10 * result["rel_l2"]["u"]
+    assert result["verdict"] == "solved"

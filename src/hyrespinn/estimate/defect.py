@@ -125,9 +125,9 @@ class Defects:
         matrix = scipy.sparse.vstack([p.matrix * p.weight(inner) for p in pieces]).tocsr()
         right = np.concatenate([p.vector * p.weight(inner) for p in pieces])
         if not isinstance(self.statement.domain, Box):
-            held = _held(space, pieces[0].points, matrix)
-            matrix = scipy.sparse.vstack([matrix, held]).tocsr()
-            right = np.concatenate([right, np.zeros(held.shape[0])])
+            held_rows = held(space, pieces[0].points, matrix)
+            matrix = scipy.sparse.vstack([matrix, held_rows]).tocsr()
+            right = np.concatenate([right, np.zeros(held_rows.shape[0])])
         least = Least.of(matrix)
         unknown = least.solve(-right)
         rest = right + matrix @ unknown
@@ -164,7 +164,7 @@ class Defects:
         return total
 
 
-def _held(
+def held(
     space: Space, points: np.ndarray, matrix: scipy.sparse.csr_array
 ) -> scipy.sparse.csr_array:
     """Rows that hold splines which lie nearly outside of the domain."""
