@@ -37,7 +37,7 @@ WHAT = {
     "optim": "optimisers on\none vector",
     "plots": "pictures",
 }
-HEIGHT = {"solution": 2, "plots": 1, "references": -1, "optim": 1, "geometry": 1}
+HEIGHT = {"solution": 2, "plots": 1, "estimate": -1, "references": -2, "optim": 1, "geometry": 1}
 """Where a module stands above the middle line; on it unless stated otherwise."""
 
 
@@ -85,28 +85,32 @@ def draw(path: Path) -> None:
     graph = imports()
     place = {name: (1.32 * column(graph, name), 0.95 * HEIGHT.get(name, 0)) for name in graph}
     right = max(x for x, _ in place.values())
-    figure = Figure(figsize=(13.2, 4.3), layout="constrained")
+    figure = Figure(figsize=(13.2, 5.2), layout="constrained")
     ax = figure.subplots()
     ax.set_axis_off()
     boxes = {name: _box(ax, *where, 1.1, 0.66, "#dbe7f3") for name, where in place.items()}
     for own, names in reduced(graph).items():
         for name in names:
             (x, y), (to_x, to_y) = place[own], place[name]
-            far = y != to_y and to_x - x > 2  # around a corner, past the modules in between
+            style = "arc3"
+            if y != to_y and to_x - x > 2:  # around a corner, past the modules in between
+                style = "angle,angleA=0,angleB=90,rad=6"
+            elif to_y - y < -1:
+                style = "angle,angleA=90,angleB=0,rad=6"
             arrow = FancyArrowPatch(
                 (x, y), (to_x, to_y), arrowstyle="-|>", mutation_scale=11, color="0.4",
                 patchA=boxes[own], patchB=boxes[name], shrinkA=0, shrinkB=0, linewidth=1,
-                connectionstyle="angle,angleA=0,angleB=90,rad=6" if far else "arc3",
+                connectionstyle=style,
             )  # fmt: skip
             ax.add_patch(arrow)
     for name, (x, y) in place.items():
         ax.text(x, y + 0.18, name, ha="center", va="center", fontsize=10.5, weight="bold")
         ax.text(x, y - 0.1, WHAT.get(name, ""), ha="center", va="center", fontsize=8.5)
-    _box(ax, right / 2, -1.72, right + 1.1, 0.4, "#eeeeee")
+    _box(ax, right / 2, -2.67, right + 1.1, 0.4, "#eeeeee")
     text = f"used by all:  {' · '.join(COMMON)}"
-    ax.text(right / 2, -1.72, text, ha="center", va="center", fontsize=10)
+    ax.text(right / 2, -2.67, text, ha="center", va="center", fontsize=10)
     ax.set_xlim(-0.65, right + 0.65)
-    ax.set_ylim(-2.0, 2.35)
+    ax.set_ylim(-2.95, 2.35)
     figure.savefig(path, dpi=150)
 
 
