@@ -237,26 +237,30 @@ class Session:
         self, wait: Wait, objective: Objective, outcome: Outcome, interrupt: Interrupt
     ) -> Solution:
         """The solution with its result; after a signal without what would take too long."""
-        signal = interrupt.signal
+        directory = self.directory
         try:
-            return wait(lambda: self._finish(objective, outcome, signal))
+            solution = wait(lambda: self._finish(objective, outcome))
         except Stopped:
-            directory, self.directory = self.directory, None  # what goes on behind writes no more
-        if self.measured is not None:
-            self.reporter.message("stopped while it was drawn; the solution and result are there")
-            solution = self.measured
-        else:
-            solution = self._unmeasured(objective, outcome)
-            if directory is not None:
-                solution.save(directory.solution)
-        result = {
-            **solution.result,
-            "signal": interrupt.signal,
-            "seconds": self._seconds(directory),
-        }
+            self.directory = None  # what goes on behind writes no more
+            solution = self._cut_short(objective, outcome, directory)
+        if interrupt.signal is None:
+            return solution
+        result = {**solution.result, "signal": interrupt.signal, "seconds": self._seconds(directory)}
         if directory is not None:
             write_json(directory.result, result)
         return dataclasses.replace(solution, result=result)
+
+    def _cut_short(
+        self, objective: Objective, outcome: Outcome, directory: RunDirectory | None
+    ) -> Solution:
+        """What there is of a solution that could not be measured, or drawn, to the end."""
+        if self.measured is not None:
+            self.reporter.message("stopped while it was drawn; the solution and result are there")
+            return self.measured
+        solution = self._unmeasured(objective, outcome)
+        if directory is not None:
+            solution.save(directory.solution)
+        return solution
 
     def _unmeasured(self, objective: Objective, outcome: Outcome) -> Solution:
         """A solution with what is known of it without computing anything."""
@@ -296,7 +300,7 @@ class Session:
             windows=tuple((w.start, w.end, w.length) for w in windows),
         )
 
-    def _finish(self, objective: Objective, outcome: Outcome, signal: int | None) -> Solution:
+    def _finish(self, objective: Objective, outcome: Outcome) -> Solution:
         config = self.config
         self.phases.begin("measuring")
         solution = self._solution(objective, outcome)
@@ -315,8 +319,6 @@ class Session:
         result["seconds"] = self._seconds(self.directory)
         if self.reached:
             result["reached"] = self.reached
-        if signal is not None and outcome.status == "interrupted":
-            result["signal"] = signal
         solution = dataclasses.replace(solution, result=result)
         if self.directory is not None:
             solution.save(self.directory.solution)
