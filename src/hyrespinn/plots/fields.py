@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .saving import save
+
 if TYPE_CHECKING:  # matplotlib takes a while to import
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -49,7 +51,7 @@ def plot_fields(
     if title:
         figure.suptitle(textwrap.fill(title, 45 * columns), fontsize="medium")
     if path is not None:
-        figure.savefig(path, dpi=150)
+        save(figure, path)
     return figure
 
 

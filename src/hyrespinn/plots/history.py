@@ -7,6 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .saving import save
+
 if TYPE_CHECKING:  # matplotlib takes a while to import
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -31,7 +33,7 @@ def plot_history(
     if title:
         figure.suptitle(title)
     if path is not None:
-        figure.savefig(path, dpi=150)
+        save(figure, path)
     return figure
 
 

@@ -22,7 +22,7 @@ from ..metrics import split_components
 from ..models import Model
 from ..models.parameters import cast, flatten
 from ..phases import IMPORTS, Phases
-from ..plots import plot_fields, plot_history
+from ..plots import plot_fields, plot_history, prepare_to_draw
 from ..problems.statement import state
 from ..references import Reference, reference_of
 from ..solution import Solution
@@ -110,6 +110,8 @@ class Session:
         """What errors are measured of, and what the training gave."""
         try:
             march, theta, reported, restored = wait(lambda: self._prepared(wait, interrupt, meta))
+            if self.directory is not None:
+                prepare_to_draw()  # while the first steps are computed
             outcome = march(theta, restored)
         except Stopped as stopped:
             path = None if self.directory is None else self.directory.path
@@ -245,7 +247,11 @@ class Session:
             solution = self._cut_short(objective, outcome, directory)
         if interrupt.signal is None:
             return solution
-        result = {**solution.result, "signal": interrupt.signal, "seconds": self._seconds(directory)}
+        result = {
+            **solution.result,
+            "signal": interrupt.signal,
+            "seconds": self._seconds(directory),
+        }
         if directory is not None:
             write_json(directory.result, result)
         return dataclasses.replace(solution, result=result)

@@ -104,12 +104,17 @@ def worker() -> ThreadPoolExecutor:
 
 
 def leave(code: int) -> NoReturn:
-    """End the process with an exit code, at once where a thread is busy with what nobody needs.
+    """End the process with an exit code, at once: everything is written.
 
-    Python itself would wait for such a thread, which may compile for another minute.
+    Python itself would take half a second to take JAX apart, and wait for a thread that is busy with
+    what nobody needs, which may compile for another minute. Profilers and debuggers, which have
+    something to do at the end, are waited for.
     """
-    leave_if_busy(code)
-    sys.exit(code)
+    if sys.getprofile() is not None or sys.gettrace() is not None:
+        sys.exit(code)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def leave_if_busy(code: int) -> None:
