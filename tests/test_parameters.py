@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import hyrespinn as hp
 import jax
 import jax.numpy as jnp
@@ -260,3 +264,19 @@ def test_the_built_in_problems_trace_their_numbers():
     for name in traced.keys() - rings:
         assert traced[name] == tuple(hp.problems.problem_named(name)().numbers())
     assert len(traced) - len(rings) >= 9
+
+
+@pytest.mark.slow
+def test_a_run_with_another_value_compiles_nothing(tmp_path):
+    """Programs are kept between processes: the second run finds all of its own there."""
+    kept = []
+    for k in (1.7, 1.9):
+        command = ["solve", "helmholtz-2d", "--set", f"problem.k={k}", "--quiet"]
+        subprocess.run(
+            [sys.executable, "-m", "hyrespinn", *command, "--out", str(tmp_path / f"run-{k}")],
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path), "HYRESPINN_COMPILED": "on"},
+            check=True,
+        )
+        kept.append({path.name for path in tmp_path.rglob("*-cache")})
+    assert kept[0]
+    assert kept[0] == kept[1]

@@ -196,7 +196,8 @@ class Session:
     def _check_start(self, objective: Objective, theta: Array) -> None:
         """The residual of the initial guess must be finite, or nothing can be trained."""
         samples = jax.jit(objective.draw)(jax.random.key(self.config.seed))
-        vectors = jax.jit(objective.residuals)(theta, samples)
+        # With the context, whose parameters are traced: another value of one compiles nothing.
+        vectors = jax.jit(objective.residuals)(theta, samples, objective.context())
         for name, vector in vectors.items():
             bad = np.flatnonzero(~np.isfinite(np.asarray(vector)))
             if bad.size:
