@@ -274,7 +274,7 @@ def test_a_run_with_another_value_compiles_nothing(tmp_path):
         command = ["solve", "helmholtz-2d", "--set", f"problem.k={k}", "--quiet"]
         subprocess.run(
             [sys.executable, "-m", "hyrespinn", *command, "--out", str(tmp_path / f"run-{k}")],
-            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path), "HYRESPINN_COMPILED": "on"},
+            env={**os.environ, "HYRESPINN_CACHE": str(tmp_path), "HYRESPINN_COMPILED": "on"},
             check=True,
         )
         kept.append({path.name for path in tmp_path.rglob("*-cache")})
