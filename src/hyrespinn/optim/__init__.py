@@ -17,6 +17,7 @@ from .optimiser import (
 )
 from .soap import Soap
 from .ssbroyden import BFGS, SSBFGS, SSBroyden
+from .trust_region import TrustRegion
 
 OPTIMISERS = Registry("optimiser", Optimiser)
 """Optimisers by name."""
@@ -27,6 +28,7 @@ OPTIMISERS.register("bfgs", BFGS)
 OPTIMISERS.register("ssbfgs", SSBFGS)
 OPTIMISERS.register("ssbroyden", SSBroyden)
 OPTIMISERS.register("lm", LevenbergMarquardt)
+OPTIMISERS.register("trust-region", TrustRegion)
 OPTIMISERS.register("gauss-newton", GaussNewton)
 OPTIMISERS.register("gauss-newton-cg", GaussNewtonCG)
 
@@ -48,4 +50,5 @@ __all__ = [
     "SSBroyden",
     "Soap",
     "System",
+    "TrustRegion",
 ]

@@ -13,6 +13,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
+from ..algebra import Columns, NormalEquations
 from ..errors import UserError
 
 Product = Callable[[Array], Array]
@@ -58,6 +59,12 @@ class System(Protocol):
 
     def linearise(self, theta: Array, sketch: Sketch | None = None) -> Linearised:
         """The rows and their Jacobian, all of them or a sketch."""
+
+    def normal_equations(self, theta: Array, columns: Columns | None = None) -> NormalEquations:
+        """``JᵀJ`` and ``Jᵀr`` of all rows, or for combinations of the columns."""
+
+    def draw_columns(self, count: int, theta: Array, step: Array) -> Columns:
+        """Random combinations of all columns, others at every step."""
 
     def check_preconditioner(self, theta: Array) -> None:
         """Say what is missing where there is none."""

@@ -11,8 +11,10 @@ import jax
 import numpy as np
 from jax import Array
 
+from ..algebra import Columns, NormalEquations
 from ..losses.context import Context
 from ..losses.jacobian import linearised, weighted_rows
+from ..losses.normal import normal_equations
 from ..losses.objective import Objective, SampleSet
 from ..models.linear_part import linear_mask
 from ..models.parameters import trained_shapes
@@ -53,6 +55,13 @@ class LossSystem:
             self.objective, theta, self.samples, self.context, sketch=sketch.rows, key=drawn
         )
         return Linearised(*found)
+
+    def normal_equations(self, theta: Array, columns: Columns | None = None) -> NormalEquations:
+        return normal_equations(self.objective, theta, self.samples, self.context, columns)
+
+    def draw_columns(self, count: int, theta: Array, step: Array) -> Columns:
+        key = jax.random.fold_in(jax.random.fold_in(self.key, 3), step)
+        return Columns.draw(key, theta.size, count, theta.dtype)
 
     def check_preconditioner(self, theta: Array) -> None:
         check_lattice(self.objective, theta)

@@ -1,0 +1,440 @@
+"""Gauss–Newton in a trust region that aims at a ratio.
+
+Around a point the loss is modelled by ``‖r + Jδ‖²``. Usual rules take the step with the lowest loss, or the
+step that the model predicts well. This one takes the *largest* step whose decrease of the loss is still a
+small share of the predicted one (Webb, Jerad and Cartis 2026, arXiv 2607.02194): a network far from a
+solution must go far, and the model need not be right for that. Only once the damping has passed its
+minimum, near the end, is the model asked to be right to a half.
+
+Steps of all lengths are looked for among a few directions ``(JᵀJ + λI)⁻ᵏ Jᵀr``, with a few poles λ around
+the last damping, and the last step (a rational Krylov space, Ruhe 1984): some Cholesky factorisations in
+place of a singular value decomposition. In that space the problem of every radius is solved exactly.
+
+Valleys of such losses are curved. Each step is tried straight and bent, ``δ + ½a``, where ``a`` takes
+back what the rows change by in the second order along ``δ`` (geodesic acceleration, Transtrum and Sethna
+2012): the curvature of the rows along one direction costs two evaluations of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.linalg import cho_solve
+from jaxtyping import Float
+
+from ..algebra import Columns, NormalEquations, gram
+from ..errors import UserError
+from .optimiser import RoundOptimiser, Sketch, System
+
+Normal = Callable[[Array], NormalEquations]
+Rows = Callable[[Array], Array]
+Value = Callable[[Array], Array]
+
+POLES = (1.0, 0.1, 5.0)
+"""In units of the last damping: most steps want less of it than the one before."""
+POWERS = 3
+"""Directions from each pole."""
+SMALLEST_DAMPING = 1e-14
+"""Relative to the trace of ``JᵀJ``, whose rounding errors are as large below it."""
+BISECTIONS = 60
+DIFFERENCE = 0.2
+"""The share of a step at which rows are evaluated for their curvature along it."""
+WINDOW = 10
+"""Steps after which progress is judged."""
+EARLY = 50
+"""The damping of so many steps at first says nothing about its minimum."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a step is chosen.
+
+    ``probes`` radii are tried, geometric between the last one over ``spread`` and times ``spread``. Where
+    none of them gives a decrease of the share ``ratio`` of the predicted one, the next radii are below them
+    all. From ``late_after`` steps after the smallest damping on, the share is ``late_ratio``. The search
+    ends where ten steps take off less than the share ``progress`` of the loss, or at the radius
+    ``smallest``. With ``bent`` every step is tried with its acceleration too.
+    """
+
+    radius: float = 1.0
+    ratio: float = 0.075
+    late_ratio: float = 0.5
+    late_after: int = 30
+    probes: int = 12
+    spread: float = 3.0
+    progress: float = 0.1
+    bent: bool = True
+    smallest: float = 1e-9
+    largest: float = 1e5
+
+
+class TrustRegionState(NamedTuple):
+    """A point with its loss, and how far the linear model is trusted there."""
+
+    theta: Array
+    value: Array
+    radius: Array
+    damping: Array  # of the last step; 0 before the first
+    least: Array  # the smallest damping so far
+    since: Array  # steps since then
+    last: Array  # the last step
+    mark: Array  # the loss at the beginning of the present ten steps
+    steps: Array
+    evaluations: Array
+    failed: Array  # nothing worth going on for
+
+
+def blank(theta: Float[Array, " n"], rule: Rule) -> TrustRegionState:
+    """The state at ``theta`` with nothing evaluated yet."""
+    zero, count = jnp.zeros((), theta.dtype), jnp.asarray(0)
+    return TrustRegionState(
+        theta=theta,
+        value=zero,
+        radius=jnp.asarray(rule.radius, theta.dtype),
+        damping=zero,
+        least=jnp.full_like(zero, jnp.inf),
+        since=count,
+        last=jnp.zeros_like(theta),
+        mark=jnp.full_like(zero, jnp.inf),
+        steps=count,
+        evaluations=count,
+        failed=jnp.asarray(False),
+    )
+
+
+def renewed(value: Value, state: TrustRegionState) -> TrustRegionState:
+    """The same point and radius under a loss that may be new."""
+    return state._replace(
+        value=value(state.theta),
+        mark=jnp.full_like(state.mark, jnp.inf),
+        evaluations=state.evaluations + 1,
+        failed=jnp.asarray(False),
+    )
+
+
+def forgotten(state: TrustRegionState, rule: Rule) -> TrustRegionState:
+    """The same point with a far smaller radius."""
+    radius = jnp.clip(1e-2 * state.radius, rule.smallest, rule.radius).astype(state.theta.dtype)
+    return state._replace(
+        radius=radius,
+        last=jnp.zeros_like(state.last),
+        mark=jnp.full_like(state.mark, jnp.inf),
+        failed=jnp.asarray(False),
+    )
+
+
+class Space(NamedTuple):
+    """A few orthonormal directions, in which ``JᵀJ`` is diagonal.
+
+    ``curvature`` has its entries and ``slope`` those of ``Jᵀr``; ``factor`` is the lower triangle of
+    ``JᵀJ + λI`` for the last damping.
+    """
+
+    directions: Float[Array, "n k"]
+    curvature: Float[Array, " k"]
+    slope: Float[Array, " k"]
+    floor: Array  # the smallest damping
+    factor: Float[Array, "n n"]
+
+    def damping(self, radius: Array) -> Array:
+        """``λ`` whose step is as long as the radius; the smallest one where no step is."""
+
+        def halved(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+            low, high = ends
+            middle = 0.5 * (low + high)
+            longer = self.length(jnp.exp(middle)) > radius
+            return jnp.where(longer, middle, low), jnp.where(longer, high, middle)
+
+        highest = jnp.linalg.norm(self.slope) / radius  # with it a step is never longer
+        low, high = jnp.log(self.floor), jnp.log(jnp.maximum(highest, 2 * self.floor))
+        _, found = jax.lax.fori_loop(0, BISECTIONS, halved, (low, high))
+        return jnp.exp(found)
+
+    def length(self, damping: Array) -> Array:
+        return jnp.linalg.norm(self.slope / (self.curvature + damping))
+
+    def step(self, damping: Array) -> Float[Array, " n"]:
+        return -self.directions @ (self.slope / (self.curvature + damping))
+
+    def predicted(self, damping: Array) -> Array:
+        """``‖r‖² − ‖r + Jδ‖²``, a sum of positive terms."""
+        damped = self.curvature + damping
+        return jnp.sum(self.slope**2 * (self.curvature + 2 * damping) / damped**2)
+
+
+def space_of(normal: NormalEquations, damping: Array, last: Float[Array, " n"]) -> Space:
+    """The directions of a few poles around ``damping``, and the ``last`` step."""
+    floor = SMALLEST_DAMPING * jnp.trace(normal.matrix)
+    floor = jnp.maximum(floor, jnp.finfo(floor.dtype).tiny)
+    n = normal.gradient.size
+    factors = [_factor(normal.matrix, jnp.maximum(pole * damping, floor)) for pole in POLES]
+    vectors = [last / _length(last)]
+    for factor in factors:
+        vector = normal.gradient
+        for _ in range(POWERS):
+            vector = cho_solve((factor, True), vector)
+            vector = vector / _length(vector)
+            vectors.append(vector)
+    several = jnp.stack(vectors[-n:], axis=1)
+    # A factor that is not positive definite, to rounding, leaves the gradient in place of its own.
+    instead = normal.gradient / _length(normal.gradient)
+    several = jnp.where(jnp.all(jnp.isfinite(several), axis=0), several, instead[:, None])
+    basis, _ = jnp.linalg.qr(several)
+    small = basis.T @ normal.times(basis)
+    curvature, turned = jnp.linalg.eigh(0.5 * (small + small.T))
+    slope = turned.T @ (basis.T @ normal.gradient)
+    return Space(basis @ turned, jnp.maximum(curvature, 0), slope, floor, factors[0])
+
+
+def _factor(matrix: Float[Array, "n n"], shift: Array) -> Float[Array, "n n"]:
+    places = jnp.arange(matrix.shape[0])
+    return jnp.linalg.cholesky(matrix.at[places, places].add(shift), symmetrize_input=False)
+
+
+def _length(vector: Array) -> Array:
+    size = jnp.linalg.norm(vector)
+    return jnp.where(size > 0, size, 1)
+
+
+class Candidates(NamedTuple):
+    """Steps, the shortest first, with the losses that they lead to, and these as shares of the promise."""
+
+    changes: Float[Array, "k n"]
+    values: Float[Array, " k"]
+    ratios: Float[Array, " k"]
+
+    def or_better(self, other: Candidates) -> Candidates:
+        """Of each two steps of one length the one that leads lower."""
+        better = other.ratios > self.ratios
+        return Candidates(
+            jnp.where(better[:, None], other.changes, self.changes),
+            jnp.where(better, other.values, self.values),
+            jnp.where(better, other.ratios, self.ratios),
+        )
+
+
+def step(
+    normal: Normal,
+    rows: Rows,
+    value: Value,
+    state: TrustRegionState,
+    rule: Rule,
+    columns: Columns | None = None,
+) -> TrustRegionState:
+    """One model, steps of all radii in it, and the largest of them that keeps its promise."""
+    found = normal(state.theta)
+    first = jnp.linalg.norm(found.gradient) / state.radius
+    last = state.last if columns is None else columns.projected(state.last)
+    space = space_of(found, jnp.where(state.damping > 0, state.damping, first), last)
+    shares = rule.spread ** jnp.linspace(-1, 1, rule.probes, dtype=state.radius.dtype)
+    radii = state.radius * shares
+    dampings = jax.vmap(space.damping)(radii)
+    promised = jax.vmap(space.predicted)(dampings)
+
+    def lifted(changes: Float[Array, "k c"]) -> Float[Array, "k n"]:
+        return changes if columns is None else columns.lifted(changes.T).T
+
+    def tried(changes: Float[Array, "k n"]) -> Candidates:
+        values = _two_at_a_time(value, state.theta + changes)
+        ratios = (state.value - values) / promised
+        return Candidates(changes, values, jnp.where(jnp.isfinite(ratios), ratios, -jnp.inf))
+
+    straight = lifted(jax.vmap(space.step)(dampings))
+    candidates = tried(straight)
+    if rule.bent:
+        middle = lifted(space.step(space.damping(state.radius))[None])[0]
+        bend = second_order(rows, state.theta, middle)
+        bend = bend if columns is None else columns.projected(bend)
+        acceleration = -0.5 * lifted(cho_solve((space.factor, True), bend)[None])[0]
+        candidates = candidates.or_better(tried(straight + shares[:, None] ** 2 * acceleration))
+    return _moved(state, candidates, radii, dampings, rule)
+
+
+def second_order(
+    rows: Rows, theta: Float[Array, " n"], change: Float[Array, " n"]
+) -> Float[Array, " n"]:
+    """``Jᵀ`` times the second derivative of the rows along a step, by central differences."""
+    here, pull = jax.vjp(rows, theta)
+    ahead, behind = (rows(theta + sign * DIFFERENCE * change) for sign in (1, -1))
+    (found,) = pull((ahead - 2 * here + behind) / DIFFERENCE**2)
+    return found
+
+
+def _moved(
+    state: TrustRegionState, found: Candidates, radii: Array, dampings: Array, rule: Rule
+) -> TrustRegionState:
+    """The state after the largest step that keeps its promise, or with a smaller radius after none."""
+    wanted = jnp.where(state.since >= rule.late_after, rule.late_ratio, rule.ratio)
+    kept = (
+        jax.lax.cummin(found.ratios) >= wanted
+    )  # a longer step keeps it no better than a shorter one
+    moved = kept[0]
+    best = jnp.maximum(jnp.sum(kept) - 1, 0)
+    damping, change = dampings[best], found.changes[best]
+    lower = (damping < state.least) | (state.steps < EARLY)
+    reached = jnp.where(moved, found.values[best], state.value)
+    shorter = state.radius / rule.spread**2
+    radius = jnp.where(moved, jnp.minimum(radii[best], rule.largest), shorter)
+    steps = state.steps + 1
+    judged = steps % WINDOW == 0
+    slow = judged & (reached > (1 - rule.progress) * state.mark)
+    return TrustRegionState(
+        theta=jnp.where(moved, state.theta + change, state.theta),
+        value=reached,
+        radius=radius,
+        damping=damping,
+        least=jnp.where(lower, damping, state.least),
+        since=jnp.where(lower, 0, state.since + 1),
+        last=jnp.where(moved, change, state.last),
+        mark=jnp.where(judged, reached, state.mark),
+        steps=steps,
+        evaluations=state.evaluations + (2 if rule.bent else 1) * rule.probes,
+        failed=slow | (radius < rule.smallest) | (reached == 0),
+    )
+
+
+def _two_at_a_time(value: Value, thetas: Float[Array, "k n"]) -> Float[Array, " k"]:
+    """The losses at several points, each pair of them beside each other, on a core of its own."""
+    if thetas.shape[0] % 2:
+        return jax.lax.map(value, thetas)
+    pairs = thetas.reshape(-1, 2, thetas.shape[1])
+    return jax.lax.map(lambda pair: jnp.stack([value(pair[0]), value(pair[1])]), pairs).reshape(-1)
+
+
+def minimise(rows: Rows, theta: Array, steps: int, rule: Rule | None = None) -> TrustRegionState:
+    """A plain loop for small vectors of rows; training uses the stage instead.
+
+    >>> line = lambda x: jnp.array([1.0, 2.0, 3.0]) * x[0] + x[1] - jnp.array([3.0, 5.0, 7.0])
+    >>> bool(jnp.allclose(minimise(line, jnp.zeros(2), 20).theta, jnp.array([2.0, 1.0]), atol=1e-3))
+    True
+    """
+    rule = rule or Rule()
+
+    def normal(theta: Array) -> NormalEquations:
+        found, jacobian = rows(theta), jax.jacfwd(rows)(theta)
+        return NormalEquations(found @ found, found @ jacobian, gram(jacobian.T))
+
+    def value(theta: Array) -> Array:
+        return jnp.sum(rows(theta) ** 2)
+
+    def unfinished(state: TrustRegionState) -> Array:
+        return (state.steps < steps) & ~state.failed
+
+    state = renewed(value, blank(theta, rule))
+    return jax.lax.while_loop(unfinished, lambda s: step(normal, rows, value, s, rule), state)
+
+
+@dataclass(frozen=True)
+class TrustRegion(RoundOptimiser[TrustRegionState]):
+    """Gauss–Newton with the largest steps that still keep a share of what the linear model promises.
+
+    A round of points ends where steps no longer lower the loss. Points should be many, some five to ten
+    for each parameter, as all of them are used in every step.
+
+    Args:
+        radius: The longest first step, over ``spread``.
+        ratio: The decrease that a step must give, as a share of the predicted one.
+        late_ratio: The same once the damping has passed its minimum.
+        probes: The number of radii that are tried in a step.
+        spread: How many times longer or shorter than the last one a step may be.
+        bent: Whether steps are also tried with their acceleration, along the curved valley of the loss.
+        progress: A round ends where ten steps take off less than this share of the loss.
+        most_rounds: After so many rounds of points it has converged.
+        columns: With more parameters than this, steps are combinations of so many random directions,
+            new ones at every step.
+        rows: The curvature is that of so many random combinations of the rows; 0 for that of all of them.
+    """
+
+    steps: int = 200
+    round_steps: int = 100
+    radius: float = 1.0
+    ratio: float = 0.075
+    late_ratio: float = 0.5
+    probes: int = 12
+    spread: float = 3.0
+    bent: bool = True
+    progress: float = 0.1
+    most_rounds: int = 2
+    columns: int = 2000
+    rows: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.ratio <= self.late_ratio < 1:
+            raise UserError(
+                "The ratios of a trust region are shares with 0 < ratio ≤ late_ratio < 1, not "
+                f"{self.ratio} and {self.late_ratio}."
+            )
+        if self.radius <= 0 or self.spread <= 1 or self.probes < 2:
+            raise UserError(
+                "A trust region needs a positive radius, a spread above 1 and at least 2 probes, not "
+                f"{self.radius}, {self.spread} and {self.probes}."
+            )
+        if not 0 < self.progress < 1:
+            raise UserError(f"progress is a share between 0 and 1, not {self.progress}.")
+        if self.most_rounds < 1 or self.columns < 1 or self.rows < 0:
+            raise UserError(
+                "TrustRegion needs at least one round and one column, and no negative number of rows; "
+                f"they are {self.most_rounds}, {self.columns} and {self.rows}."
+            )
+
+    @property
+    def look_every(self) -> int:
+        return 5
+
+    @property
+    def rounds(self) -> int:
+        return self.most_rounds
+
+    @property
+    def when_failed(self) -> str:
+        return f"{WINDOW} steps take off less than {self.progress:.0%} of the loss"
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(
+            radius=self.radius,
+            ratio=self.ratio,
+            late_ratio=self.late_ratio,
+            probes=self.probes,
+            spread=self.spread,
+            bent=self.bent,
+            progress=self.progress,
+        )
+
+    def init(self, system: System, theta: Array) -> TrustRegionState:
+        return blank(theta, self.rule)
+
+    def step(self, system: System, state: TrustRegionState) -> TrustRegionState:
+        columns = None
+        if state.theta.size > self.columns:
+            columns = system.draw_columns(self.columns, state.theta, state.steps)
+
+        def normal(theta: Array) -> NormalEquations:
+            if not self.rows:
+                return system.normal_equations(theta, columns)
+            return self._sketched(system, theta, columns, state.steps)
+
+        return step(normal, system.rows, system.value, state, self.rule, columns)
+
+    def _sketched(
+        self, system: System, theta: Array, columns: Columns | None, number: Array
+    ) -> NormalEquations:
+        """The curvature of a sketch of the rows, with the gradient of all of them."""
+        value, slope = system.value_and_grad(theta)
+        jacobian = system.linearise(theta, Sketch(self.rows, number)).jacobian.T
+        gradient = 0.5 * slope
+        if columns is not None:
+            jacobian, gradient = columns.of(jacobian), columns.projected(gradient)
+        return NormalEquations(value, gradient, gram(jacobian))
+
+    def renew(self, system: System, state: TrustRegionState) -> TrustRegionState:
+        return renewed(system.value, state)
+
+    def forget(self, state: TrustRegionState) -> TrustRegionState:
+        return forgotten(state, self.rule)
