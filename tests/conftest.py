@@ -11,7 +11,14 @@ CACHE = ROOT / ".pytest_cache" / "compiled"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 # Most of the time of the tests is compilation: less effort there, at the price of slower code.
-FLAGS = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+FLAGS = " ".join(
+    (
+        "--xla_backend_optimization_level=0",
+        "--xla_llvm_disable_expensive_passes=true",
+        "--xla_cpu_use_fusion_emitters=false",
+        "--xla_cpu_parallel_codegen_split_count=1",
+    )
+)
 os.environ.setdefault("XLA_FLAGS", FLAGS)
 # References are made once and shared likewise; a person's own cache is not touched.
 os.environ["HYRESPINN_CACHE"] = str(CACHE.with_name("references"))

@@ -50,6 +50,11 @@ CASES: dict[str, dict[str, Any]] = {
         "preset": "smoke",
         "settings": SMALL | {"model.blocks": 2},
     },
+    "trust region": {
+        "problem": "poisson-2d",
+        "method": "network",
+        "settings": SMALL | {"stages": "trust-region(steps=400, round_steps=15)"},
+    },
     "chain": {
         "problem": "poisson-2d",
         "method": "network",

@@ -18,9 +18,9 @@ SOURCE = ROOT / "src" / "hyrespinn"
 
 # Each imports only from those before it.
 ORDER = [
-    "version", "phases", "errors", "metrics", "algebra", "files", "registry", "settings", "derivatives", "geometry",
-    "models", "problems", "references", "losses", "optim", "training", "estimate", "discretise", "plots",
-    "solution", "methods", "run", "bench", "cli", "commands",
+    "version", "phases", "errors", "metrics", "algebra", "files", "registry", "settings", "derivatives",
+    "geometry", "models", "problems", "references", "losses", "optim", "training", "estimate",
+    "discretise", "plots", "solution", "methods", "run", "bench", "cli", "commands",
 ]  # fmt: skip
 
 

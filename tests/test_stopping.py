@@ -100,6 +100,7 @@ STAGES = [
     pytest.param("ssbroyden(steps=100, round_steps=40)", marks=pytest.mark.slow),
     pytest.param("gauss-newton(steps=6)", marks=pytest.mark.slow),
     pytest.param("lm(steps=8)", marks=pytest.mark.slow),
+    pytest.param("trust-region(steps=12, round_steps=5)", marks=pytest.mark.slow),
     pytest.param("lbfgs(steps=60)", marks=pytest.mark.slow),
 ]
 

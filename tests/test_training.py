@@ -174,7 +174,7 @@ def test_one_point_in_a_batch_is_enough():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", ["lbfgs", "bfgs", "ssbfgs", "lm"])
+@pytest.mark.parametrize("rule", ["lbfgs", "bfgs", "ssbfgs", "lm", "trust-region"])
 def test_the_other_second_order_rules_train_too(rule):
     stages = f"adam(steps=40, batch=32), {rule}(steps=40, round_steps=20)"
     result = solve(settings={"stages": stages}).result

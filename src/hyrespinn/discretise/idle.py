@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ..geometry.sampling import PoissonDisk
 from ..models import KernelExpansion, ModelSpec
-from ..optim import LevenbergMarquardt, Optimiser, OptimiserState
+from ..optim import LevenbergMarquardt, Optimiser, OptimiserState, TrustRegion
 from ..problems.boundary import BoundaryTreatment, Lifted, Penalty
 from ..problems.statement import Statement
 from .points import Drawn, Grid
@@ -105,10 +105,11 @@ def _of_the_stages(
 ) -> Reasons:
     for stage in stages:
         if isinstance(stage, LevenbergMarquardt):
-            count = model.count(boundary.inputs(statement))
-            if count <= stage.sketch_above:
-                yield (
-                    "stages.lm.sketch",
-                    f"the model has {count} parameters, and sketches begin above "
-                    f"{stage.sketch_above}",
-                )
+            key, above = "stages.lm.sketch", stage.sketch_above
+        elif isinstance(stage, TrustRegion):
+            key, above = "stages.trust-region.columns", stage.columns_above
+        else:
+            continue
+        count = model.count(boundary.inputs(statement))
+        if count <= above:
+            yield key, f"the model has {count} parameters, and sketches begin above {above}"

@@ -345,8 +345,9 @@ class TrustRegion(RoundOptimiser[TrustRegionState]):
         bent: Whether steps are also tried with their acceleration, along the curved valley of the loss.
         progress: A round ends where ten steps take off less than this share of the loss.
         most_rounds: After so many rounds of points it has converged.
-        columns: With more parameters than this, steps are combinations of so many random directions,
-            new ones at every step.
+        columns: A network of more than ``columns_above`` parameters moves along so many random
+            combinations of them, new ones at every step.
+        columns_above: See ``columns``.
         rows: The curvature is that of so many random combinations of the rows; 0 for that of all of them.
     """
 
@@ -361,6 +362,7 @@ class TrustRegion(RoundOptimiser[TrustRegionState]):
     progress: float = 0.1
     most_rounds: int = 2
     columns: int = 2000
+    columns_above: int = 2500
     rows: int = 0
 
     def __post_init__(self) -> None:
@@ -412,8 +414,9 @@ class TrustRegion(RoundOptimiser[TrustRegionState]):
 
     def step(self, system: System, state: TrustRegionState) -> TrustRegionState:
         columns = None
-        if state.theta.size > self.columns:
-            columns = system.draw_columns(self.columns, state.theta, state.steps)
+        if state.theta.size > self.columns_above:
+            count = min(self.columns, state.theta.size)
+            columns = system.draw_columns(count, state.theta, state.steps)
 
         def normal(theta: Array) -> NormalEquations:
             if not self.rows:

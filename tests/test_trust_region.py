@@ -1,0 +1,217 @@
+"""The trust region that aims at a ratio: its identities, known answers, and the sums it is made from."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import hyrespinn as hp
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy
+from hyrespinn.algebra import STRIP, Columns, NormalEquations, gram
+from hyrespinn.losses.normal import normal_equations
+from hyrespinn.optim import trust_region as tr
+
+from test_levenberg_marquardt import case, oracle
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+
+def random_matrix(*shape, seed=0):
+    return jnp.asarray(np.random.default_rng(seed).normal(size=shape))
+
+
+def problem_of(J, r):
+    """The normal equations of ``‖r + Jδ‖²``."""
+    return NormalEquations(r @ r, J.T @ r, gram(J.T))
+
+
+@pytest.mark.parametrize("n", [5, STRIP + 3])
+def test_gram_is_the_lower_half_of_the_product(n):
+    B = random_matrix(n, 40)
+    np.testing.assert_allclose(gram(B), np.tril(B @ B.T), rtol=1e-12, atol=1e-12)
+
+
+def test_normal_equations_multiply_with_the_whole_matrix():
+    J, r, V = random_matrix(30, 8), random_matrix(30, seed=1), random_matrix(8, 3, seed=2)
+    np.testing.assert_allclose(problem_of(J, r).times(V), J.T @ (J @ V), rtol=1e-12)
+
+
+def test_random_columns_are_orthonormal_and_come_back_as_they_went():
+    columns = Columns.draw(jax.random.key(3), 50, 20, jnp.dtype("float64"))
+    omega = columns.lifted(jnp.eye(20))
+    assert omega.shape == (50, 20)
+    np.testing.assert_allclose(omega.T @ omega, np.eye(20), atol=1e-12)
+    J = random_matrix(9, 50)
+    np.testing.assert_allclose(columns.of(J.T), (J @ omega).T, atol=1e-12)
+    np.testing.assert_allclose(columns.projected(J[0]), omega.T @ J[0], atol=1e-12)
+    cosines = scipy.fft.idct(np.eye(50), axis=0, norm="ortho")  # written out
+    spread = cosines[:, np.asarray(columns.chosen)]
+    known = np.zeros((50, 20))
+    known[np.asarray(columns.order)] = spread
+    np.testing.assert_allclose(omega, np.asarray(columns.signs)[:, None] * known, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("darcy-2d-neumann", {"model.gates.penalty": 0.1}),
+        pytest.param("grey-scott", {}, marks=pytest.mark.slow),
+    ],
+)
+def test_the_sums_are_those_of_the_whole_jacobian(name, changes):
+    """In chunks that do not divide the points, with a mean over all of them and with a penalty."""
+    objective, theta, samples, context = case(name, **changes)
+    rows, jacobian = oracle(objective, theta, samples, context)
+    columns = Columns.draw(jax.random.key(1), theta.size, 7, theta.dtype)
+    sums = partial(normal_equations, objective, samples=samples, context=context, chunk=10)
+    whole, some = jax.jit(lambda t: (sums(t), sums(t, columns=columns)))(theta)
+    product = jacobian.T @ jacobian
+    scale = float(jnp.max(jnp.abs(product)))
+    assert float(whole.value) == pytest.approx(float(rows @ rows), rel=1e-12)
+    np.testing.assert_allclose(whole.gradient, rows @ jacobian, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(whole.matrix, np.tril(product), rtol=1e-9, atol=1e-12 * scale)
+    omega = columns.lifted(jnp.eye(7))
+    np.testing.assert_allclose(
+        some.matrix, np.tril(omega.T @ product @ omega), rtol=1e-8, atol=1e-11 * scale
+    )
+
+
+def space(J, r, damping):
+    last = jnp.zeros(J.shape[1])
+    return tr.space_of(problem_of(J, r), jnp.asarray(damping), last)
+
+
+@pytest.mark.parametrize("pole", tr.POLES)
+def test_the_damped_step_of_every_pole_is_exact(pole):
+    J, r = random_matrix(60, 25), random_matrix(60, seed=1)
+    damping = 0.3 * pole
+    found = space(J, r, 0.3).step(jnp.asarray(damping))
+    known = np.linalg.solve(J.T @ J + damping * np.eye(25), -J.T @ r)
+    np.testing.assert_allclose(found, known, rtol=1e-8, atol=1e-10)
+
+
+def test_steps_have_the_length_of_their_radius_and_predict_what_they_gain():
+    J, r = random_matrix(60, 25), random_matrix(60, seed=1)
+    few = space(J, r, 3.0)
+    for radius in (0.01, 0.1, 0.3):
+        damping = few.damping(jnp.asarray(radius))
+        change = few.step(damping)
+        assert float(jnp.linalg.norm(change)) == pytest.approx(radius, rel=1e-6)
+        gain = float(r @ r - jnp.sum((r + J @ change) ** 2))
+        assert float(few.predicted(damping)) == pytest.approx(gain, rel=1e-9)
+
+
+def test_a_radius_beyond_the_solution_gives_the_solution():
+    J, r = random_matrix(60, 4), random_matrix(60, seed=1)
+    few = space(J, r, 1.0)
+    damping = few.damping(jnp.asarray(1e3))
+    known = np.linalg.lstsq(J, -r)[0]
+    np.testing.assert_allclose(few.step(damping), known, rtol=1e-8, atol=1e-10)
+
+
+def chosen(ratios, wanted=0.075, **fields):
+    """The place of the step that is taken among steps with these ratios; -1 for none."""
+    rule = tr.Rule(ratio=wanted)
+    theta = jnp.zeros(1)
+    state = tr.blank(theta, rule)._replace(value=jnp.asarray(1.0), **fields)
+    count = len(ratios)
+    lengths = jnp.arange(1.0, count + 1)
+    candidates = tr.Candidates(lengths[:, None], 1 / (1 + lengths), jnp.asarray(ratios))
+    after = tr._moved(state, candidates, 10 * lengths, jnp.ones(count), rule)
+    return int(after.theta[0]) - 1, after
+
+
+def test_the_largest_step_that_keeps_its_promise_is_taken():
+    assert chosen([0.9, 0.5, 0.1, 0.01])[0] == 2
+    # One beyond a step that did not keep it is not trusted, whatever it gave.
+    assert chosen([0.9, 0.05, 0.6, 0.01])[0] == 0
+    place, after = chosen([0.05, 0.9, 0.9, 0.9])
+    assert place == -1
+    assert float(after.value) == 1.0
+    assert float(after.radius) == pytest.approx(1 / 9)
+    assert not after.failed
+
+
+def test_late_the_model_must_be_right_to_a_half():
+    ratios = [0.9, 0.6, 0.2, 0.1]
+    assert chosen(ratios)[0] == 3
+    assert chosen(ratios, since=jnp.asarray(30), steps=jnp.asarray(100))[0] == 1
+
+
+def test_ten_steps_without_progress_fail():
+    ninth = {"steps": jnp.asarray(9), "mark": jnp.asarray(1.0)}
+    assert not chosen([0.9, 0.5, 0.1, 0.01], **ninth)[1].failed  # a quarter is left
+    assert chosen([0.9, 0.5, 0.1, 0.01], **{**ninth, "mark": jnp.asarray(0.25)})[1].failed
+
+
+def curved(theta):
+    """Rows whose minimum lies along a curved valley (Rosenbrock's)."""
+    return jnp.stack([10 * (theta[1] - theta[0] ** 2), 1 - theta[0]])
+
+
+def test_the_second_order_is_that_of_the_rows():
+    theta, change = jnp.array([0.3, -0.2]), jnp.array([0.5, 1.5])
+    found = tr.second_order(curved, theta, change)
+    jacobian = jax.jacfwd(curved)(theta)
+    hessian = jax.jacfwd(jax.jacfwd(curved))(theta)
+    known = jacobian.T @ jnp.einsum("kij,i,j->k", hessian, change, change)
+    np.testing.assert_allclose(found, known, rtol=1e-9)
+
+
+def test_bent_steps_go_further_along_a_curved_valley():
+    begin = jnp.array([-1.2, 1.0])
+
+    def steps(bent):
+        rule = tr.Rule(bent=bent, progress=1e-9)
+        state = tr.renewed(lambda t: jnp.sum(curved(t) ** 2), tr.blank(begin, rule))
+        count = 0
+        while float(state.value) > 1e-20 and count < 60:
+            state, count = one_step(state, rule), count + 1
+        assert float(state.value) <= 1e-20
+        np.testing.assert_allclose(state.theta, [1, 1], atol=1e-9)
+        return count
+
+    assert steps(True) < steps(False)
+
+
+@partial(jax.jit, static_argnames="rule")
+def one_step(state, rule):
+    def normal(theta):
+        rows, jacobian = curved(theta), jax.jacfwd(curved)(theta)
+        return NormalEquations(rows @ rows, rows @ jacobian, gram(jacobian.T))
+
+    return tr.step(normal, curved, lambda t: jnp.sum(curved(t) ** 2), state, rule)
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        "trust-region(steps=25, round_steps=25)",
+        pytest.param(
+            "trust-region(steps=25, columns=40, columns_above=60)", marks=pytest.mark.slow
+        ),
+        pytest.param("trust-region(steps=25, rows=300)", marks=pytest.mark.slow),
+    ],
+)
+def test_a_network_is_trained(stage):
+    settings = {"model.width": 6, "model.kernels.count": 6, "model.deep.depth": 1, "stages": stage}
+    settings |= {"points.interior": 400, "model.deep.fourier": None}
+    solution = hp.solve("poisson-2d", method="network", settings=settings, progress=False)
+    assert solution.result["rel_l2"]["u"] < (1e-4 if "rows" not in stage else 1e-2)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"ratio": 0.6}, "0 < ratio ≤ late_ratio < 1"),
+        ({"spread": 1.0}, "spread above 1"),
+        ({"progress": 0.0}, "progress is a share"),
+        ({"columns": 0}, "at least one round and one column"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(fields, words):
+    with pytest.raises(hp.UserError, match=words):
+        hp.optim.TrustRegion(**fields)
