@@ -36,6 +36,7 @@ RESULT_KEYS = {
     "schema", "problem", "method", "why", "rejected", "model", "preset", "seed", "precision",
     "n_params", "n_params_window", "steps", "seconds", "steps_per_second", "rel_l2", "eta_params",
     "eta_comp", "eta_dof", "status", "verdict", "tolerance", "estimated_error", "fresh_gap", "warnings",
+    "trained",
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from jax import Array
 
 from .blocks import HybridBlock
+from .changes import median_change, median_shift
 from .checks import at_least, refused
 from .dense import Dense, composed, dense_count
 from .embeddings import Embedding
@@ -22,6 +23,7 @@ from .keys import generator
 from .layers import Function, Series, scaled
 from .mlp import MLP, Deep, mlp_count
 from .model import Model
+from .parameters import value
 from .spec import Knob, ModelSpec, check_width
 
 
@@ -64,6 +66,29 @@ class HyResPINNNetwork(Model):
             values[f"phi_alpha_{i}"] = block.share
             values[f"phi_beta_{i}"] = block.strength
         return values
+
+    def changes(self, start: Model) -> dict[str, Array]:
+        """Gates by their values, centres by the spacing at the start, widths by their logarithms, the
+        weights of the deep branches, and the linear ones: coefficients, lift and head."""
+        assert isinstance(start, HyResPINNNetwork)
+        now, then = self.diagnostics(), start.diagnostics()
+        gates = jnp.stack([jnp.abs(now[name] - then[name]) for name in now])
+        pairs = list(zip(self.blocks, start.blocks, strict=True))
+        kernels = [(a.rbf, b.rbf) for a, b in pairs if a.rbf is not None and b.rbf is not None]
+        deep = [a.deep for a in self.blocks], [b.deep for b in start.blocks]
+        found = {"gates": jnp.median(gates)}
+        if kernels:
+            shifts = [median_shift(value(a.centers), value(b.centers)) for a, b in kernels]
+            scales = [jnp.abs(jnp.log(a.widths() / b.widths())) for a, b in kernels]
+            found["centres"] = jnp.median(jnp.stack(shifts))
+            found["log_widths"] = jnp.median(jnp.concatenate([s.ravel() for s in scales]))
+        if any(branch is not None for branch in deep[0]):
+            found["deep"] = median_change(*deep)
+        linear = [
+            (model.lift, model.head, [b.rbf.coefficients for b in model.blocks if b.rbf])
+            for model in (self, start)
+        ]
+        return {**found, "linear": median_change(*linear)}
 
     def linear_leaves(self) -> tuple[Array, ...]:
         return self.head.linear_leaves()

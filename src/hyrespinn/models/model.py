@@ -7,6 +7,7 @@ from abc import abstractmethod
 import equinox as eqx
 from jax import Array
 
+from .changes import median_change
 from .layers import Series
 
 
@@ -45,6 +46,13 @@ class Model(eqx.Module):
     def diagnostics(self) -> dict[str, Array]:
         """Numbers worth a column of the training's history, such as the values of gates."""
         return {}
+
+    def changes(self, start: Model) -> dict[str, Array]:
+        """How far each group of parameters has gone from those of ``start``, a model of the same form.
+
+        Medians over the group; by default all parameters are one.
+        """
+        return {"parameters": median_change(self, start)}
 
 
 class Chain(Model):

@@ -12,11 +12,10 @@ from ..losses.fresh_gap import fresh_gap
 from ..losses.objective import Objective
 from ..problems.statement import Statement
 from ..training.march import Outcome
+from .report import few
 
 SHARE, AT_LEAST = 0.25, 1.0
 """Of the seconds of training that an estimate may take, and seconds that it may take in any case."""
-MOST_WINDOWS = 8
-"""As many windows are enough for the gap."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,7 @@ def _gap(
     precision: str,
 ) -> float | None:
     fresh = discretisation.pose_afresh(statement, trained.assemble, precision)
-    count = len(outcome.thetas)
-    chosen = np.unique(np.linspace(0, count - 1, min(count, MOST_WINDOWS)).astype(int))
+    chosen = few(len(outcome.thetas))
     parts = [(outcome.thetas[k], outcome.contexts[k]) for k in chosen]
     rows = [{"loss_total": outcome.losses.get("total")} | outcome.windows[k].row for k in chosen]
     losses = [row["loss_total"] for row in rows if row["loss_total"] is not None]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from jax import Array
 
 from ..losses.objective import Objective
 from ..losses.relative_residual import relative_residual
@@ -17,6 +18,8 @@ from ..training.march import Outcome
 from .config import RunConfig
 
 SCHEMA = 2
+MOST_WINDOWS = 8
+"""As many windows are enough for a gap or a median."""
 SHARES_OF_TIME = (0.2, 0.4, 0.6, 0.8)
 
 
@@ -47,6 +50,7 @@ def result_of(
     reference: Reference | None,
     errors: Mapping[str, Any],
     measured: bool = True,
+    start: Array | None = None,
 ) -> dict[str, Any]:
     """What is known when a run ends, but for the seconds in total; no residual unless ``measured``."""
     clock = outcome.clock
@@ -75,6 +79,7 @@ def result_of(
         "seconds": {"training": clock.training, "compilation": clock.compilation},
         "steps_per_second": rate,
         "losses": outcome.losses,
+        "trained": _trained(objective, outcome, start),
         "relative_residual": relative_residual(
             objective, list(zip(outcome.thetas, outcome.contexts, strict=True))
         )
@@ -98,6 +103,27 @@ def result_of(
         "self_convergence": reference.self_convergence,
     }
     return result | _efficiencies(config.problem, result, rate)
+
+
+def few(windows: int) -> list[int]:
+    """Some of so many windows, the first and the last among them.
+
+    >>> few(3), few(100)
+    ([0, 1, 2], [0, 14, 28, 42, 56, 70, 84, 99])
+    """
+    return sorted({int(k) for k in np.linspace(0, windows - 1, min(windows, MOST_WINDOWS))})
+
+
+def _trained(objective: Objective, outcome: Outcome, start: Array | None) -> dict[str, float]:
+    """How far groups of parameters have gone from the first ones: medians, also over windows."""
+    if start is None:
+        return {}
+    first = objective.assemble(start)
+    chosen = few(len(outcome.thetas))
+    several = [objective.assemble(outcome.thetas[k]).changes(first) for k in chosen]
+    return {
+        name: float(np.median([float(changes[name]) for changes in several])) for name in several[0]
+    }
 
 
 def _efficiencies(problem: Problem, result: Mapping[str, Any], rate: float) -> dict[str, Any]:

@@ -85,6 +85,7 @@ class Session:
         self.clock = Clock()
         self.reference: Reference | None = None
         self.first_errors: dict[str, float] | None = None
+        self.first_theta: Array | None = None
         self.march: March | None = None
         self.reached = ""  # how far a run came that was stopped
         self.measured: Solution | None = None  # with all of its result
@@ -140,6 +141,7 @@ class Session:
         monitor = None
         if self.reference is not None:
             monitor = Monitor(reported, self.reference)
+        self.first_theta = theta
         march = self.march = March(training, self._watch(monitor, interrupt, wait))
         with self.clock.measure("other"):
             self._check_start(training.objective, theta)
@@ -320,7 +322,9 @@ class Session:
             shown = {**values, **split_components(axes, derived)}
             if self.reference is not None and outcome.complete:  # else time does not end
                 errors = errors_of(config.problem, self.reference, values, derived)
-        result = result_of(config, objective, outcome, self.reference, errors)
+        result = result_of(
+            config, objective, outcome, self.reference, errors, start=self.first_theta
+        )
         result["rel_l2_initial"] = self.first_errors
         result |= self._judged(objective, outcome, result["windows"])
         result["seconds"] = self._seconds(self.directory)
