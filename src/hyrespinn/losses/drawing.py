@@ -33,18 +33,20 @@ class Drawing:
     def draw_batch(
         self, fields: Fields, key: Array, context: Context | None, count: int | None
     ) -> SampleSet:
-        samples = self._fresh(key)
-        interior = self.terms[0].name
-        if count is not None and self.sampling.lattice is None:
-            samples[interior] = Samples(samples[interior].points[:count])
-        return self._prepared(fields, samples, context)
+        return self._prepared(fields, self._few(self._fresh(key), count), context)
 
     def draw_adaptive(
-        self, fields: Fields, theta: Array, key: Array, context: Context | None, by: Adaptivity
+        self,
+        fields: Fields,
+        theta: Array,
+        key: Array,
+        context: Context | None,
+        by: Adaptivity,
+        count: int | None = None,
     ) -> SampleSet:
         first, second, third = jax.random.split(key, 3)
         if by.pool <= 1 or self.sampling.fixed:
-            return self.draw(fields, first, context)
+            return self.draw_batch(fields, first, context, count)
         samples = self._fresh(first)
         solution = fields.solution(theta, context)
         parameters = context.parameters if context else None
@@ -56,10 +58,17 @@ class Drawing:
             candidates = fields.moved(term, drawn, context)
             vectors = term.residuals(solution, candidates, parameters).values()
             size = jnp.sqrt(sum(v**2 for v in vectors))
-            count = samples[term.name].points.shape[0]
-            chosen = by.choose(jax.random.fold_in(third, place), size, count)
+            wanted = samples[term.name].points.shape[0]
+            chosen = by.choose(jax.random.fold_in(third, place), size, wanted)
             samples[term.name] = Samples(drawn.points[chosen])
-        return self._prepared(fields, samples, context)
+        return self._prepared(fields, self._few(samples, count), context)
+
+    def _few(self, samples: SampleSet, count: int | None) -> SampleSet:
+        """The samples with ``count`` points of the equation; the first of them are as good as any."""
+        if count is None or self.sampling.lattice is not None:
+            return samples
+        interior = self.terms[0].name
+        return {**samples, interior: Samples(samples[interior].points[:count])}
 
     def _fresh(self, key: Array) -> SampleSet:
         keys = keys_for(key, self.terms)

@@ -127,18 +127,26 @@ class Objective:
     def draw_batch(
         self, key: Array, context: Context | None = None, count: int | None = None
     ) -> SampleSet:
-        """Fresh points for one step of a stochastic optimiser: ``count`` of them in the interior."""
+        """Fresh points, ``count`` of them in the interior."""
         return self.drawing.draw_batch(self.fields, key, context, count)
 
     def draw_adaptive(
-        self, theta: Array, key: Array, context: Context | None = None, *, by: Adaptivity
+        self,
+        theta: Array,
+        key: Array,
+        context: Context | None = None,
+        *,
+        by: Adaptivity,
+        count: int | None = None,
     ) -> SampleSet:
         """Points drawn where the residual is large, for the equation and the initial conditions.
+
+        ``count`` is the number of those of the equation, if not all.
 
         The latter may have a kink that evenly spread points hardly see. The other terms get fresh
         points; a sampler with a fixed set of points (Poisson disk) leaves nothing to choose.
         """
-        return self.drawing.draw_adaptive(self.fields, theta, key, context, by)
+        return self.drawing.draw_adaptive(self.fields, theta, key, context, by, count)
 
     def into_window(self, points: Array, window: Window | None) -> Array:
         """Points of the domain with their time moved into the window."""

@@ -138,7 +138,7 @@ class Optimiser(ABC, Generic[State]):
 
     @property
     def batch_size(self) -> int | None:
-        """Of fresh points, how many there are inside the domain; ``None``: as many as of others."""
+        """How many points there are inside the domain; ``None``: all that were chosen for the problem."""
         return None
 
     @property

@@ -348,6 +348,7 @@ class TrustRegion(RoundOptimiser[TrustRegionState]):
         columns: A network of more than ``columns_above`` parameters moves along so many random
             combinations of them, new ones at every step.
         columns_above: See ``columns``.
+        points: The number of points inside the domain, the first of all of them; 0 for all.
         rows: The curvature is that of so many random combinations of the rows; 0 for that of all of them.
     """
 
@@ -363,6 +364,7 @@ class TrustRegion(RoundOptimiser[TrustRegionState]):
     most_rounds: int = 2
     columns: int = 2000
     columns_above: int = 2500
+    points: int = 0
     rows: int = 0
 
     def __post_init__(self) -> None:
@@ -379,15 +381,19 @@ class TrustRegion(RoundOptimiser[TrustRegionState]):
             )
         if not 0 < self.progress < 1:
             raise UserError(f"progress is a share between 0 and 1, not {self.progress}.")
-        if self.most_rounds < 1 or self.columns < 1 or self.rows < 0:
+        if self.most_rounds < 1 or self.columns < 1 or min(self.points, self.rows) < 0:
             raise UserError(
-                "TrustRegion needs at least one round and one column, and no negative number of rows; "
-                f"they are {self.most_rounds}, {self.columns} and {self.rows}."
+                "TrustRegion needs at least one round and one column, and no negative number of points or "
+                f"rows; they are {self.most_rounds}, {self.columns}, {self.points} and {self.rows}."
             )
 
     @property
     def look_every(self) -> int:
         return 5
+
+    @property
+    def batch_size(self) -> int | None:
+        return self.points or None
 
     @property
     def rounds(self) -> int:

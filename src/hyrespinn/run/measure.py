@@ -67,8 +67,9 @@ def _gap(
     fresh = discretisation.pose_afresh(statement, trained.assemble, precision)
     chosen = few(len(outcome.thetas))
     parts = [(outcome.thetas[k], outcome.contexts[k]) for k in chosen]
-    rows = [{"loss_total": outcome.losses.get("total")} | outcome.windows[k].row for k in chosen]
-    losses = [row["loss_total"] for row in rows if row["loss_total"] is not None]
+    last = outcome.losses.get("total")
+    found = [outcome.windows[k].row.get("loss_total", last) for k in chosen]
+    losses = [float(loss) for loss in found if loss is not None]
     if len(losses) < len(parts):
         return None  # it was stopped before the first loss was known
     return fresh_gap(fresh, parts, losses)

@@ -74,7 +74,7 @@ class Stage:
             context = context._replace(causal=None)
             samples = objective.draw_batch(key, context, self.optimiser.batch_size)
         else:
-            samples = objective.draw(key, context)
+            samples = objective.draw_batch(key, context, self.optimiser.batch_size)
             if objective.causality:
                 count = samples["interior"].points.shape[0]
                 ones = jnp.ones(min(objective.causality.chunks, count), theta.dtype)
@@ -116,7 +116,9 @@ class Stage:
         """The state on new points, with the optimiser told of the new system."""
         theta = state.optimiser.theta
         drawn = jax.random.fold_in(key, state.optimiser.steps)
-        samples = objective.draw_adaptive(theta, drawn, state.context, by=self.adaptivity)
+        samples = objective.draw_adaptive(
+            theta, drawn, state.context, by=self.adaptivity, count=self.optimiser.batch_size
+        )
         context = objective.frozen(theta, samples, state.context)
         moved = state._replace(samples=samples, context=context)
         system = self.system(objective, moved)
