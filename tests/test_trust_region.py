@@ -12,6 +12,7 @@ import pytest
 import scipy
 from hyrespinn.algebra import STRIP, Columns, NormalEquations, gram
 from hyrespinn.losses.normal import normal_equations
+from hyrespinn.optim import rational_krylov as krylov
 from hyrespinn.optim import trust_region as tr
 
 from test_levenberg_marquardt import case, oracle
@@ -81,10 +82,10 @@ def test_the_sums_are_those_of_the_whole_jacobian(name, changes):
 
 def space(J, r, damping):
     last = jnp.zeros(J.shape[1])
-    return tr.space_of(problem_of(J, r), jnp.asarray(damping), last)
+    return krylov.space_of(problem_of(J, r), jnp.asarray(damping), last)
 
 
-@pytest.mark.parametrize("pole", tr.POLES)
+@pytest.mark.parametrize("pole", krylov.POLES)
 def test_the_damped_step_of_every_pole_is_exact(pole):
     J, r = random_matrix(60, 25), random_matrix(60, seed=1)
     damping = 0.3 * pole
@@ -114,7 +115,7 @@ def test_a_radius_beyond_the_solution_gives_the_solution():
 
 def chosen(ratios, wanted=0.075, **fields):
     """The place of the step that is taken among steps with these ratios; -1 for none."""
-    rule = tr.Rule(ratio=wanted)
+    rule = hp.optim.TrustRegion(ratio=wanted)
     theta = jnp.zeros(1)
     state = tr.blank(theta, rule)._replace(value=jnp.asarray(1.0), **fields)
     count = len(ratios)
@@ -165,7 +166,7 @@ def test_bent_steps_go_further_along_a_curved_valley():
     begin = jnp.array([-1.2, 1.0])
 
     def steps(bent):
-        rule = tr.Rule(bent=bent, progress=1e-9)
+        rule = hp.optim.TrustRegion(bent=bent, progress=1e-9)
         state = tr.renewed(lambda t: jnp.sum(curved(t) ** 2), tr.blank(begin, rule))
         count = 0
         while float(state.value) > 1e-20 and count < 60:

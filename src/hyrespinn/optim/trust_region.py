@@ -6,9 +6,8 @@ small share of the predicted one (Webb, Jerad and Cartis 2026, arXiv 2607.02194)
 solution must go far, and the model need not be right for that. Only once the damping has passed its
 minimum, near the end, is the model asked to be right to a half.
 
-Steps of all lengths are looked for among a few directions ``(JᵀJ + λI)⁻ᵏ Jᵀr``, with a few poles λ around
-the last damping, and the last step (a rational Krylov space, Ruhe 1984): some Cholesky factorisations in
-place of a singular value decomposition. In that space the problem of every radius is solved exactly.
+Steps of all lengths are looked for among a few directions (``rational_krylov.py``), in which the problem of
+every radius is solved exactly.
 
 Valleys of such losses are curved. Each step is tried straight and bent, ``δ + ½a``, where ``a`` takes
 back what the rows change by in the second order along ``δ`` (geodesic acceleration, Transtrum and Sethna
@@ -30,47 +29,21 @@ from jaxtyping import Float
 from ..algebra import Columns, NormalEquations, gram
 from ..errors import UserError
 from .optimiser import RoundOptimiser, Sketch, System
+from .rational_krylov import space_of
 
 Normal = Callable[[Array], NormalEquations]
 Rows = Callable[[Array], Array]
 Value = Callable[[Array], Array]
 
-POLES = (1.0, 0.1, 5.0)
-"""In units of the last damping: most steps want less of it than the one before."""
-POWERS = 3
-"""Directions from each pole."""
-SMALLEST_DAMPING = 1e-14
-"""Relative to the trace of ``JᵀJ``, whose rounding errors are as large below it."""
-BISECTIONS = 60
 DIFFERENCE = 0.2
 """The share of a step at which rows are evaluated for their curvature along it."""
 WINDOW = 10
 """Steps after which progress is judged."""
-EARLY = 50
-"""The damping of so many steps at first says nothing about its minimum."""
-
-
-@dataclass(frozen=True)
-class Rule:
-    """How a step is chosen.
-
-    ``probes`` radii are tried, geometric between the last one over ``spread`` and times ``spread``. Where
-    none of them gives a decrease of the share ``ratio`` of the predicted one, the next radii are below them
-    all. From ``late_after`` steps after the smallest damping on, the share is ``late_ratio``. The search
-    ends where ten steps take off less than the share ``progress`` of the loss, or at the radius
-    ``smallest``. With ``bent`` every step is tried with its acceleration too.
-    """
-
-    radius: float = 1.0
-    ratio: float = 0.075
-    late_ratio: float = 0.5
-    late_after: int = 30
-    probes: int = 12
-    spread: float = 3.0
-    progress: float = 0.1
-    bent: bool = True
-    smallest: float = 1e-9
-    largest: float = 1e5
+EARLY, LATE = 50, 30
+"""The damping of so many steps at first says nothing about its minimum; so many steps after that it has
+passed it."""
+SHORTEST, LONGEST = 1e-9, 1e5
+"""Radii: at the shortest one the search ends."""
 
 
 class TrustRegionState(NamedTuple):
@@ -89,7 +62,7 @@ class TrustRegionState(NamedTuple):
     failed: Array  # nothing worth going on for
 
 
-def blank(theta: Float[Array, " n"], rule: Rule) -> TrustRegionState:
+def blank(theta: Float[Array, " n"], rule: TrustRegion) -> TrustRegionState:
     """The state at ``theta`` with nothing evaluated yet."""
     zero, count = jnp.zeros((), theta.dtype), jnp.asarray(0)
     return TrustRegionState(
@@ -117,88 +90,15 @@ def renewed(value: Value, state: TrustRegionState) -> TrustRegionState:
     )
 
 
-def forgotten(state: TrustRegionState, rule: Rule) -> TrustRegionState:
+def forgotten(state: TrustRegionState, rule: TrustRegion) -> TrustRegionState:
     """The same point with a far smaller radius."""
-    radius = jnp.clip(1e-2 * state.radius, rule.smallest, rule.radius).astype(state.theta.dtype)
+    radius = jnp.clip(1e-2 * state.radius, SHORTEST, rule.radius).astype(state.theta.dtype)
     return state._replace(
         radius=radius,
         last=jnp.zeros_like(state.last),
         mark=jnp.full_like(state.mark, jnp.inf),
         failed=jnp.asarray(False),
     )
-
-
-class Space(NamedTuple):
-    """A few orthonormal directions, in which ``JᵀJ`` is diagonal.
-
-    ``curvature`` has its entries and ``slope`` those of ``Jᵀr``; ``factor`` is the lower triangle of
-    ``JᵀJ + λI`` for the last damping.
-    """
-
-    directions: Float[Array, "n k"]
-    curvature: Float[Array, " k"]
-    slope: Float[Array, " k"]
-    floor: Array  # the smallest damping
-    factor: Float[Array, "n n"]
-
-    def damping(self, radius: Array) -> Array:
-        """``λ`` whose step is as long as the radius; the smallest one where no step is."""
-
-        def halved(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-            low, high = ends
-            middle = 0.5 * (low + high)
-            longer = self.length(jnp.exp(middle)) > radius
-            return jnp.where(longer, middle, low), jnp.where(longer, high, middle)
-
-        highest = jnp.linalg.norm(self.slope) / radius  # with it a step is never longer
-        low, high = jnp.log(self.floor), jnp.log(jnp.maximum(highest, 2 * self.floor))
-        _, found = jax.lax.fori_loop(0, BISECTIONS, halved, (low, high))
-        return jnp.exp(found)
-
-    def length(self, damping: Array) -> Array:
-        return jnp.linalg.norm(self.slope / (self.curvature + damping))
-
-    def step(self, damping: Array) -> Float[Array, " n"]:
-        return -self.directions @ (self.slope / (self.curvature + damping))
-
-    def predicted(self, damping: Array) -> Array:
-        """``‖r‖² − ‖r + Jδ‖²``, a sum of positive terms."""
-        damped = self.curvature + damping
-        return jnp.sum(self.slope**2 * (self.curvature + 2 * damping) / damped**2)
-
-
-def space_of(normal: NormalEquations, damping: Array, last: Float[Array, " n"]) -> Space:
-    """The directions of a few poles around ``damping``, and the ``last`` step."""
-    floor = SMALLEST_DAMPING * jnp.trace(normal.matrix)
-    floor = jnp.maximum(floor, jnp.finfo(floor.dtype).tiny)
-    n = normal.gradient.size
-    factors = [_factor(normal.matrix, jnp.maximum(pole * damping, floor)) for pole in POLES]
-    vectors = [last / _length(last)]
-    for factor in factors:
-        vector = normal.gradient
-        for _ in range(POWERS):
-            vector = cho_solve((factor, True), vector)
-            vector = vector / _length(vector)
-            vectors.append(vector)
-    several = jnp.stack(vectors[-n:], axis=1)
-    # A factor that is not positive definite, to rounding, leaves the gradient in place of its own.
-    instead = normal.gradient / _length(normal.gradient)
-    several = jnp.where(jnp.all(jnp.isfinite(several), axis=0), several, instead[:, None])
-    basis, _ = jnp.linalg.qr(several)
-    small = basis.T @ normal.times(basis)
-    curvature, turned = jnp.linalg.eigh(0.5 * (small + small.T))
-    slope = turned.T @ (basis.T @ normal.gradient)
-    return Space(basis @ turned, jnp.maximum(curvature, 0), slope, floor, factors[0])
-
-
-def _factor(matrix: Float[Array, "n n"], shift: Array) -> Float[Array, "n n"]:
-    places = jnp.arange(matrix.shape[0])
-    return jnp.linalg.cholesky(matrix.at[places, places].add(shift), symmetrize_input=False)
-
-
-def _length(vector: Array) -> Array:
-    size = jnp.linalg.norm(vector)
-    return jnp.where(size > 0, size, 1)
 
 
 class Candidates(NamedTuple):
@@ -223,7 +123,7 @@ def step(
     rows: Rows,
     value: Value,
     state: TrustRegionState,
-    rule: Rule,
+    rule: TrustRegion,
     columns: Columns | None = None,
 ) -> TrustRegionState:
     """One model, steps of all radii in it, and the largest of them that keeps its promise."""
@@ -266,10 +166,10 @@ def second_order(
 
 
 def _moved(
-    state: TrustRegionState, found: Candidates, radii: Array, dampings: Array, rule: Rule
+    state: TrustRegionState, found: Candidates, radii: Array, dampings: Array, rule: TrustRegion
 ) -> TrustRegionState:
     """The state after the largest step that keeps its promise, or with a smaller radius after none."""
-    wanted = jnp.where(state.since >= rule.late_after, rule.late_ratio, rule.ratio)
+    wanted = jnp.where(state.since >= LATE, rule.late_ratio, rule.ratio)
     kept = (
         jax.lax.cummin(found.ratios) >= wanted
     )  # a longer step keeps it no better than a shorter one
@@ -279,7 +179,7 @@ def _moved(
     lower = (damping < state.least) | (state.steps < EARLY)
     reached = jnp.where(moved, found.values[best], state.value)
     shorter = state.radius / rule.spread**2
-    radius = jnp.where(moved, jnp.minimum(radii[best], rule.largest), shorter)
+    radius = jnp.where(moved, jnp.minimum(radii[best], LONGEST), shorter)
     steps = state.steps + 1
     judged = steps % WINDOW == 0
     slow = judged & (reached > (1 - rule.progress) * state.mark)
@@ -294,7 +194,7 @@ def _moved(
         mark=jnp.where(judged, reached, state.mark),
         steps=steps,
         evaluations=state.evaluations + (2 if rule.bent else 1) * rule.probes,
-        failed=slow | (radius < rule.smallest) | (reached == 0),
+        failed=slow | (radius < SHORTEST) | (reached == 0),
     )
 
 
@@ -306,14 +206,16 @@ def _two_at_a_time(value: Value, thetas: Float[Array, "k n"]) -> Float[Array, " 
     return jax.lax.map(lambda pair: jnp.stack([value(pair[0]), value(pair[1])]), pairs).reshape(-1)
 
 
-def minimise(rows: Rows, theta: Array, steps: int, rule: Rule | None = None) -> TrustRegionState:
+def minimise(
+    rows: Rows, theta: Array, steps: int, rule: TrustRegion | None = None
+) -> TrustRegionState:
     """A plain loop for small vectors of rows; training uses the stage instead.
 
     >>> line = lambda x: jnp.array([1.0, 2.0, 3.0]) * x[0] + x[1] - jnp.array([3.0, 5.0, 7.0])
     >>> bool(jnp.allclose(minimise(line, jnp.zeros(2), 20).theta, jnp.array([2.0, 1.0]), atol=1e-3))
     True
     """
-    rule = rule or Rule()
+    rule = rule or TrustRegion()
 
     def normal(theta: Array) -> NormalEquations:
         found, jacobian = rows(theta), jax.jacfwd(rows)(theta)
@@ -403,20 +305,8 @@ class TrustRegion(RoundOptimiser[TrustRegionState]):
     def when_failed(self) -> str:
         return f"{WINDOW} steps take off less than {self.progress:.0%} of the loss"
 
-    @property
-    def rule(self) -> Rule:
-        return Rule(
-            radius=self.radius,
-            ratio=self.ratio,
-            late_ratio=self.late_ratio,
-            probes=self.probes,
-            spread=self.spread,
-            bent=self.bent,
-            progress=self.progress,
-        )
-
     def init(self, system: System, theta: Array) -> TrustRegionState:
-        return blank(theta, self.rule)
+        return blank(theta, self)
 
     def step(self, system: System, state: TrustRegionState) -> TrustRegionState:
         columns = None
@@ -429,7 +319,7 @@ class TrustRegion(RoundOptimiser[TrustRegionState]):
                 return system.normal_equations(theta, columns)
             return self._sketched(system, theta, columns, state.steps)
 
-        return step(normal, system.rows, system.value, state, self.rule, columns)
+        return step(normal, system.rows, system.value, state, self, columns)
 
     def _sketched(
         self, system: System, theta: Array, columns: Columns | None, number: Array
@@ -446,4 +336,4 @@ class TrustRegion(RoundOptimiser[TrustRegionState]):
         return renewed(system.value, state)
 
     def forget(self, state: TrustRegionState) -> TrustRegionState:
-        return forgotten(state, self.rule)
+        return forgotten(state, self)
