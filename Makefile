@@ -9,7 +9,7 @@ solve: $(VENV)/.runtime
 	$(BIN)/hyrespinn solve allen-cahn-dirichlet --preset fast
 
 test: $(VENV)/.development lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal --doctest-modules src tests -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal --doctest-modules src tests -m "not slow" --durations=30
 
 test-all: $(VENV)/.development lint
 	HYRESPINN_CHECK_ALL=1 $(BIN)/python -m pytest --doctest-modules src tests --timeout 3600

@@ -17,7 +17,7 @@ def built(**fields):
     return spec.build(inputs, jax.random.key(0))
 
 
-GROUPS = {"gates", "centres", "log_widths", "deep", "linear"}
+GROUPS = {"gates", "centres", "log_widths", "coefficients", "deep", "linear"}
 
 
 def test_nothing_has_changed_at_first():

@@ -111,7 +111,9 @@ def test_a_kind_of_ones_own_checks_itself():
         state(Outside())
 
 
-@pytest.mark.parametrize("stages", ["adam(steps=60, batch=32)", "gauss-newton:3"])
+@pytest.mark.parametrize(
+    "stages", [pytest.param("adam(steps=60, batch=32)", marks=pytest.mark.slow), "gauss-newton:3"]
+)
 def test_a_kind_of_ones_own_is_trained(stages):
     settings = {
         "model.width": 4,

@@ -171,7 +171,7 @@ def test_soap_is_far_ahead_of_adam_on_ill_conditioned_least_squares():
     assert ends[0] < 0.05 * ends[1]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", [pytest.param("float64", marks=pytest.mark.slow), "float32"])
 def test_soap_stays_finite(dtype):
     """No gradient, of rank one, so small that its square vanishes, and one that comes late."""
     shapes = [(4, 3), (5, 1), (1, 1), (4, 3), (0, 2), (2, 2, 2), (3,), ()]

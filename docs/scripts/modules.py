@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "hyrespinn"
 FILE = ROOT / "docs" / "images" / "modules.png"
 
-COMMON = ("errors", "files", "metrics", "phases", "registry", "settings", "version")
+COMMON = ("algebra", "errors", "files", "metrics", "phases", "registry", "settings", "version")
 """Used everywhere; arrows to them would hide the others."""
 WHAT = {
     "cli": "arguments,\nexit codes",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import equinox as eqx
+import jax.numpy as jnp
 from jax import Array
 
 from ..derivatives import tanh
+from .changes import median_change, median_shift
 from .gates import Gate
 from .kernels.rbf import RBF
 from .layers import Layer, Series, scaled
+from .parameters import value
 
 
 class HybridBlock(eqx.Module):
@@ -47,6 +50,20 @@ class HybridBlock(eqx.Module):
         if local is None or deep is None:
             return tanh(deep if local is None else local)
         return tanh(local + deep)
+
+    def changes(self, start: HybridBlock) -> dict[str, Array]:
+        """Medians: gates by their values, centres by the spacing at the start, widths by their logarithms,
+        coefficients and the weights of the deep branch relatively."""
+        gates = jnp.stack([self.share - start.share, self.strength - start.strength])
+        found = {"gates": jnp.median(jnp.abs(gates))}
+        if self.rbf is not None and start.rbf is not None:
+            found["centres"] = median_shift(value(self.rbf.centers), value(start.rbf.centers))
+            scales = jnp.log(self.rbf.widths() / start.rbf.widths())
+            found["log_widths"] = jnp.median(jnp.abs(scales))
+            found["coefficients"] = median_change(self.rbf.coefficients, start.rbf.coefficients)
+        if self.deep is not None:
+            found["deep"] = median_change(self.deep, start.deep)
+        return found
 
     def penalty(self) -> Array:
         """``α² + β²``, the paper's gate regularisation."""

@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 
 from .blocks import HybridBlock
-from .changes import median_change, median_shift
+from .changes import median_change
 from .checks import at_least, refused
 from .dense import Dense, composed, dense_count
 from .embeddings import Embedding
@@ -23,7 +23,6 @@ from .keys import generator
 from .layers import Function, Series, scaled
 from .mlp import MLP, Deep, mlp_count
 from .model import Model
-from .parameters import value
 from .spec import Knob, ModelSpec, check_width
 
 
@@ -68,27 +67,13 @@ class HyResPINNNetwork(Model):
         return values
 
     def changes(self, start: Model) -> dict[str, Array]:
-        """Gates by their values, centres by the spacing at the start, widths by their logarithms, the
-        weights of the deep branches, and the linear ones: coefficients, lift and head."""
+        """Those of the blocks, and the linear ones of lift and head."""
         assert isinstance(start, HyResPINNNetwork)
-        now, then = self.diagnostics(), start.diagnostics()
-        gates = jnp.stack([jnp.abs(now[name] - then[name]) for name in now])
-        pairs = list(zip(self.blocks, start.blocks, strict=True))
-        kernels = [(a.rbf, b.rbf) for a, b in pairs if a.rbf is not None and b.rbf is not None]
-        deep = [a.deep for a in self.blocks], [b.deep for b in start.blocks]
-        found = {"gates": jnp.median(gates)}
-        if kernels:
-            shifts = [median_shift(value(a.centers), value(b.centers)) for a, b in kernels]
-            scales = [jnp.abs(jnp.log(a.widths() / b.widths())) for a, b in kernels]
-            found["centres"] = jnp.median(jnp.stack(shifts))
-            found["log_widths"] = jnp.median(jnp.concatenate([s.ravel() for s in scales]))
-        if any(branch is not None for branch in deep[0]):
-            found["deep"] = median_change(*deep)
-        linear = [
-            (model.lift, model.head, [b.rbf.coefficients for b in model.blocks if b.rbf])
-            for model in (self, start)
-        ]
-        return {**found, "linear": median_change(*linear)}
+        pairs = zip(self.blocks, start.blocks, strict=True)
+        blocks = [block.changes(before) for block, before in pairs]
+        found = {name: jnp.median(jnp.stack([b[name] for b in blocks])) for name in blocks[0]}
+        linear = median_change((self.lift, self.head), (start.lift, start.head))
+        return {**found, "linear": linear}
 
     def linear_leaves(self) -> tuple[Array, ...]:
         return self.head.linear_leaves()
