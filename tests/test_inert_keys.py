@@ -51,7 +51,7 @@ CASES: dict[str, dict[str, Any]] = {
         "settings": SMALL | {"model.blocks": 2},
     },
     "trust region": {
-        "problem": "poisson-2d",
+        "problem": "heat-1d",
         "method": "network",
         "settings": SMALL | {"stages": "trust-region(steps=400, round_steps=15)"},
     },
