@@ -38,7 +38,7 @@ def gram(transposed: Float[Array, "n m"]) -> Float[Array, "n n"]:
 
 
 class Columns(NamedTuple):
-    """``Ω``, ``count`` random combinations of all columns: signs, an order, a cosine transform, a choice.
+    """``Ω``, a few random combinations of all columns: signs, an order, a cosine transform, a choice.
 
     Its columns are orthonormal (a subsampled randomised cosine transform), so that a vector ``y`` of
     combinations stands for the step ``Ωy`` of the same length.

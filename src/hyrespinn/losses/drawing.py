@@ -28,7 +28,7 @@ class Drawing:
     in_order: bool
 
     def draw(self, fields: Fields, key: Array, context: Context | None) -> SampleSet:
-        return self._prepared(fields, self._fresh(key), context)
+        return self.draw_batch(fields, key, context, None)
 
     def draw_batch(
         self, fields: Fields, key: Array, context: Context | None, count: int | None

@@ -141,10 +141,9 @@ class Objective:
     ) -> SampleSet:
         """Points drawn where the residual is large, for the equation and the initial conditions.
 
-        ``count`` is the number of those of the equation, if not all.
-
         The latter may have a kink that evenly spread points hardly see. The other terms get fresh
-        points; a sampler with a fixed set of points (Poisson disk) leaves nothing to choose.
+        points; a sampler with a fixed set of points (Poisson disk) leaves nothing to choose. ``count``
+        is the number of points of the equation, if not all.
         """
         return self.drawing.draw_adaptive(self.fields, theta, key, context, by, count)
 

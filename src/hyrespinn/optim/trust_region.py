@@ -170,9 +170,8 @@ def _moved(
 ) -> TrustRegionState:
     """The state after the largest step that keeps its promise, or with a smaller radius after none."""
     wanted = jnp.where(state.since >= LATE, rule.late_ratio, rule.ratio)
-    kept = (
-        jax.lax.cummin(found.ratios) >= wanted
-    )  # a longer step keeps it no better than a shorter one
+    # Beyond a step that does not keep its promise none is trusted, whatever it gives.
+    kept = jax.lax.cummin(found.ratios) >= wanted
     moved = kept[0]
     best = jnp.maximum(jnp.sum(kept) - 1, 0)
     damping, change = dampings[best], found.changes[best]
@@ -239,7 +238,7 @@ class TrustRegion(RoundOptimiser[TrustRegionState]):
     for each parameter, as all of them are used in every step.
 
     Args:
-        radius: The longest first step, over ``spread``.
+        radius: The length of the first step, which may be ``spread`` times longer or shorter.
         ratio: The decrease that a step must give, as a share of the predicted one.
         late_ratio: The same once the damping has passed its minimum.
         probes: The number of radii that are tried in a step.

@@ -72,13 +72,11 @@ class Stage:
         """The state before the first round."""
         if self.optimiser.fresh_points:
             context = context._replace(causal=None)
-            samples = objective.draw_batch(key, context, self.optimiser.batch_size)
-        else:
-            samples = objective.draw_batch(key, context, self.optimiser.batch_size)
-            if objective.causality:
-                count = samples["interior"].points.shape[0]
-                ones = jnp.ones(min(objective.causality.chunks, count), theta.dtype)
-                context = context._replace(causal=ones)
+        samples = objective.draw_batch(key, context, self.optimiser.batch_size)
+        if objective.causality and not self.optimiser.fresh_points:
+            count = samples["interior"].points.shape[0]
+            ones = jnp.ones(min(objective.causality.chunks, count), theta.dtype)
+            context = context._replace(causal=ones)
         system = LossSystem(objective, samples, context, key)
         return StageState(self.optimiser.init(system, theta), samples, key, context)
 
