@@ -14,14 +14,19 @@ from ..training.records import Silent
 
 
 class Meter:
-    """Step rate and time left of a stage."""
+    """Step rate and time left of a stage, and the window of time that it is on."""
 
     def __init__(self) -> None:
         self.name, self.steps, self.first, self.begin = "", 0, 0, 0.0
+        self.window: dict[str, str] = {}
 
     def stage(self, name: str, steps: int, done: int, seconds: float) -> None:
         """``seconds`` of training so far: compilation is no part of a rate."""
         self.name, self.steps, self.first, self.begin = name, steps, done, seconds
+
+    def enter(self, number: str, start: float, end: float) -> None:
+        """Rows are of this window from now on."""
+        self.window = {"window": number, "time": f"{start:.3g}–{end:.3g}"}
 
     def summary(self, row: Mapping[str, Any]) -> dict[str, str]:
         done = row["stage_steps"]
@@ -29,6 +34,7 @@ class Meter:
         rate = (done - self.first) / elapsed if elapsed > 0 else 0.0
         left = (self.steps - done) / rate if rate else float("nan")
         shown = {
+            **self.window,
             "stage": self.name,
             "step": f"{done}/{self.steps}",
             "rate": f"{rate:.0f}/s",
@@ -62,11 +68,16 @@ class PlainReporter:
 
     def stage(self, name: str, steps: int, done: int, seconds: float) -> None:
         self.meter.stage(name, steps, done, seconds)
-        self.message(f"{name}: {steps - done} steps")
+        if not self.meter.window:  # of which there may be hundreds
+            self.message(f"{name}: {steps - done} steps")
+
+    def window(self, number: str, start: float, end: float) -> None:
+        self.meter.enter(number, start, end)
 
     def row(self, row: Mapping[str, Any]) -> None:
         now = time.perf_counter()
-        if now - self.last < self.every and row["stage_steps"] < self.meter.steps:
+        ends = row["stage_steps"] >= self.meter.steps and not self.meter.window
+        if now - self.last < self.every and not ends:
             return
         self.last = now
         parts = (f"{k} {v}" for k, v in self.meter.summary(row).items())
@@ -97,7 +108,11 @@ class LiveReporter:
 
     def stage(self, name: str, steps: int, done: int, seconds: float) -> None:
         self.meter.stage(name, steps, done, seconds)
-        self.live.update(f"{name}: {steps - done} steps …")
+        if not self.meter.window:
+            self.live.update(f"{name}: {steps - done} steps …")
+
+    def window(self, number: str, start: float, end: float) -> None:
+        self.meter.enter(number, start, end)
 
     def row(self, row: Mapping[str, Any]) -> None:
         table = Table(box=None, pad_edge=False)

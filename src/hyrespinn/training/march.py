@@ -356,10 +356,8 @@ class March:
     def _announce(self) -> None:
         window = self.window
         if window is not None:
-            self.watch.reporter.message(
-                f"window {self.training.windows.describe(self.run.tried)}: "
-                f"time {window.start:g} to {window.end:g}"
-            )
+            number = self.training.windows.describe(self.run.tried)
+            self.watch.reporter.window(number, window.start, window.end)
 
 
 def objective_scale(objective: Objective, theta: Array, key: Array, context: Context) -> Array:
