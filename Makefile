@@ -12,7 +12,7 @@ test: $(VENV)/.development lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal --doctest-modules src tests -m "not slow" --durations=30
 
 test-all: $(VENV)/.development lint
-	HYRESPINN_CHECK_ALL=1 $(BIN)/python -m pytest --doctest-modules src tests --timeout 3600
+	HYRESPINN_CHECK_ALL=1 $(BIN)/python -m pytest -n 2 --dist worksteal --doctest-modules src tests --timeout 3600 --durations=30
 
 lint: $(VENV)/.development
 	$(BIN)/ruff check .

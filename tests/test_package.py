@@ -90,6 +90,22 @@ def test_importing_changes_no_jax_setting():
     assert run.returncode == 0, run.stderr
 
 
+def test_the_types_of_all_modules_can_be_checked():
+    """As ``make test-all`` does while it runs: a protocol that is not runtime_checkable cannot be."""
+    code = (
+        "import importlib, pkgutil, jaxtyping\n"
+        "jaxtyping.install_import_hook(['hyrespinn'], 'typechecker.check')\n"
+        "import hyrespinn\n"
+        "for module in pkgutil.walk_packages(hyrespinn.__path__, 'hyrespinn.'):\n"
+        "    if not module.name.endswith('__main__'):\n"
+        "        importlib.import_module(module.name)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT / "tests"
+    )
+    assert run.returncode == 0, run.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_fast_preset_solves_allen_cahn(seed):

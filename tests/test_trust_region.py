@@ -113,39 +113,72 @@ def test_a_radius_beyond_the_solution_gives_the_solution():
     np.testing.assert_allclose(few.step(damping), known, rtol=1e-8, atol=1e-10)
 
 
-def chosen(ratios, wanted=0.075, **fields):
-    """The place of the step that is taken among steps with these ratios; -1 for none."""
-    rule = hp.optim.TrustRegion(ratio=wanted)
-    theta = jnp.zeros(1)
-    state = tr.blank(theta, rule)._replace(value=jnp.asarray(1.0), **fields)
+def search(ratios, wanted=0.075):
+    """A search among steps of the lengths 1, 2, … with these ratios; and the places that it tried."""
+    tried = []
+
+    def candidate(place):
+        jax.debug.callback(lambda k: tried.append(int(k)), place)
+        length = place + 1.0
+        return tr.Candidate(length[None], 1 / (1 + length), jnp.asarray(ratios)[place])
+
+    found = tr.searched(candidate, jnp.asarray(wanted), len(ratios))
+    jax.effects_barrier()
+    return found, sorted(tried)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "best", "tried"),
+    [
+        # From the last radius, in the middle, upwards to the first that does not keep its promise;
+        # one beyond it is not trusted, whatever it gave.
+        ([0.0, 0.0, 0.9, 0.1, 0.01], 3, [2, 3, 4]),
+        ([0.0, 0.0, 0.9, 0.01, 0.9], 2, [2, 3]),
+        ([0.0, 0.0, 0.9, 0.9, 0.9], 4, [2, 3, 4]),
+        # Downwards to the first that does.
+        ([0.9, 0.9, 0.01, 0.9, 0.9], 1, [1, 2]),
+        ([0.9, 0.0, 0.01, 0.9, 0.9], 0, [0, 1, 2]),
+        ([0.0, 0.0, 0.01, 0.9, 0.9], -1, [0, 1, 2]),
+    ],
+)
+def test_the_largest_step_that_keeps_its_promise_is_looked_for_from_the_last_radius(
+    ratios, best, tried
+):
+    found, places = search(ratios)
+    assert (int(found.best), places, int(found.tried)) == (best, tried, len(tried))
+    if best >= 0:
+        assert float(found.longest.change[0]) == best + 1
+
+
+def after(ratios, wanted=0.075, **fields):
+    """The state after a step for which these ratios were found."""
+    rule = hp.optim.TrustRegion()
+    state = tr.blank(jnp.zeros(1), rule)._replace(value=jnp.asarray(1.0), **fields)
     count = len(ratios)
-    lengths = jnp.arange(1.0, count + 1)
-    candidates = tr.Candidates(lengths[:, None], 1 / (1 + lengths), jnp.asarray(ratios))
-    after = tr._moved(state, candidates, 10 * lengths, jnp.ones(count), rule)
-    return int(after.theta[0]) - 1, after
+    radii = 10 * jnp.arange(1.0, count + 1)
+    return tr._moved(state, search(ratios, wanted)[0], radii, jnp.ones(count), rule)
 
 
-def test_the_largest_step_that_keeps_its_promise_is_taken():
-    assert chosen([0.9, 0.5, 0.1, 0.01])[0] == 2
-    # One beyond a step that did not keep it is not trusted, whatever it gave.
-    assert chosen([0.9, 0.05, 0.6, 0.01])[0] == 0
-    place, after = chosen([0.05, 0.9, 0.9, 0.9])
-    assert place == -1
-    assert float(after.value) == 1.0
-    assert float(after.radius) == pytest.approx(1 / 9)
-    assert not after.failed
+def test_the_step_that_was_found_is_taken():
+    state = after([0.0, 0.9, 0.5])
+    assert float(state.theta[0]) == 3
+    assert float(state.value) == 0.25
+    assert float(state.radius) == 30
+    assert float(after([0.0, 0.9, 0.5], wanted=0.6).theta[0]) == 2
 
 
-def test_late_the_model_must_be_right_to_a_half():
-    ratios = [0.9, 0.6, 0.2, 0.1]
-    assert chosen(ratios)[0] == 3
-    assert chosen(ratios, since=jnp.asarray(30), steps=jnp.asarray(100))[0] == 1
+def test_where_no_step_keeps_its_promise_the_radius_shrinks():
+    state = after([0.0, 0.0, 0.9])
+    assert float(state.theta[0]) == 0
+    assert float(state.value) == 1.0
+    assert float(state.radius) == pytest.approx(1 / 9)
+    assert not state.failed
 
 
 def test_ten_steps_without_progress_fail():
     ninth = {"steps": jnp.asarray(9), "mark": jnp.asarray(1.0)}
-    assert not chosen([0.9, 0.5, 0.1, 0.01], **ninth)[1].failed  # a quarter is left
-    assert chosen([0.9, 0.5, 0.1, 0.01], **{**ninth, "mark": jnp.asarray(0.25)})[1].failed
+    assert not after([0.9, 0.5, 0.1], **ninth).failed  # a quarter is left
+    assert after([0.9, 0.5, 0.1], **{**ninth, "mark": jnp.asarray(0.25)}).failed
 
 
 def curved(theta):

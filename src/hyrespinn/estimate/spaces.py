@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import scipy
@@ -16,6 +16,7 @@ from .splines import Coefficients, SplineSpace
 Bounds = tuple[tuple[float, float], ...]
 
 
+@runtime_checkable
 class Space(Protocol):
     """Functions with some unknowns for each field."""
 
@@ -32,6 +33,7 @@ class Space(Protocol):
         """One derivative of one field."""
 
 
+@runtime_checkable
 class Choice(Protocol):
     """What is chosen of a space: it is made for a part of time."""
 

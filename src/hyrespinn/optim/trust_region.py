@@ -101,21 +101,23 @@ def forgotten(state: TrustRegionState, rule: TrustRegion) -> TrustRegionState:
     )
 
 
-class Candidates(NamedTuple):
-    """Steps, the shortest first, with the losses that they lead to, and these as shares of the promise."""
+class Candidate(NamedTuple):
+    """A step of one radius, with the loss that it leads to, and its gain as a share of the promise."""
 
-    changes: Float[Array, "k n"]
-    values: Float[Array, " k"]
-    ratios: Float[Array, " k"]
+    change: Float[Array, " n"]
+    value: Array
+    ratio: Array
 
-    def or_better(self, other: Candidates) -> Candidates:
-        """Of each two steps of one length the one that leads lower."""
-        better = other.ratios > self.ratios
-        return Candidates(
-            jnp.where(better[:, None], other.changes, self.changes),
-            jnp.where(better, other.values, self.values),
-            jnp.where(better, other.ratios, self.ratios),
-        )
+
+class Search(NamedTuple):
+    """Among radii in rising order: the ``place`` of the last one that was tried, whether its step ``kept``
+    its promise, the ``longest`` step that did, its place (−1 for none), and how many were tried."""
+
+    place: Array
+    kept: Array
+    longest: Candidate
+    best: Array
+    tried: Array
 
 
 def step(
@@ -136,23 +138,54 @@ def step(
     dampings = jax.vmap(space.damping)(radii)
     promised = jax.vmap(space.predicted)(dampings)
 
-    def lifted(changes: Float[Array, "k c"]) -> Float[Array, "k n"]:
-        return changes if columns is None else columns.lifted(changes.T).T
+    def lifted(change: Float[Array, " c"]) -> Float[Array, " n"]:
+        return change if columns is None else columns.lifted(change[:, None])[:, 0]
 
-    def tried(changes: Float[Array, "k n"]) -> Candidates:
-        values = _two_at_a_time(value, state.theta + changes)
-        ratios = (state.value - values) / promised
-        return Candidates(changes, values, jnp.where(jnp.isfinite(ratios), ratios, -jnp.inf))
-
-    straight = lifted(jax.vmap(space.step)(dampings))
-    candidates = tried(straight)
     if rule.bent:
-        middle = lifted(space.step(space.damping(state.radius))[None])[0]
+        middle = lifted(space.step(space.damping(state.radius)))
         bend = second_order(rows, state.theta, middle)
         bend = bend if columns is None else columns.projected(bend)
-        acceleration = -0.5 * lifted(cho_solve((space.factor, True), bend)[None])[0]
-        candidates = candidates.or_better(tried(straight + shares[:, None] ** 2 * acceleration))
-    return _moved(state, candidates, radii, dampings, rule)
+        acceleration = -0.5 * lifted(cho_solve((space.factor, True), bend))
+
+    def tried(place: Array) -> Candidate:
+        change = lifted(space.step(dampings[place]))
+        new = value(state.theta + change)
+        if rule.bent:
+            # Beside each other, on a core of its own each.
+            other = change + shares[place] ** 2 * acceleration
+            there = value(state.theta + other)
+            better = ~(there >= new)  # also where the straight one leads to no number
+            change, new = jnp.where(better, other, change), jnp.where(better, there, new)
+        ratio = (state.value - new) / promised[place]
+        return Candidate(change, new, jnp.where(jnp.isfinite(ratio), ratio, -jnp.inf))
+
+    wanted = jnp.where(state.since >= LATE, rule.late_ratio, rule.ratio)
+    found_at = searched(tried, wanted, rule.probes)
+    return _moved(state, found_at, radii, dampings, rule)
+
+
+def searched(tried: Callable[[Array], Candidate], wanted: Array, probes: int) -> Search:
+    """From the radius in the middle, which is the last one, up as long as steps keep their promise; or,
+    where its step does not, down to the first one that does. A step costs three trials as a rule.
+    """
+    middle = jnp.asarray(probes // 2)
+    first = tried(middle)
+    rising = first.ratio >= wanted
+
+    def unfinished(search: Search) -> Array:
+        up = rising & search.kept & (search.place < probes - 1)
+        return up | (~rising & ~search.kept & (search.place > 0))
+
+    def next_one(search: Search) -> Search:
+        place = search.place + jnp.where(rising, 1, -1)
+        found = tried(place)
+        kept = found.ratio >= wanted
+        longest = jax.tree.map(lambda a, b: jnp.where(kept, a, b), found, search.longest)
+        best = jnp.where(kept, place, search.best)
+        return Search(place, kept, longest, best, search.tried + 1)
+
+    begin = Search(middle, rising, first, jnp.where(rising, middle, -1), jnp.asarray(1))
+    return jax.lax.while_loop(unfinished, next_one, begin)
 
 
 def second_order(
@@ -166,17 +199,14 @@ def second_order(
 
 
 def _moved(
-    state: TrustRegionState, found: Candidates, radii: Array, dampings: Array, rule: TrustRegion
+    state: TrustRegionState, found: Search, radii: Array, dampings: Array, rule: TrustRegion
 ) -> TrustRegionState:
     """The state after the largest step that keeps its promise, or with a smaller radius after none."""
-    wanted = jnp.where(state.since >= LATE, rule.late_ratio, rule.ratio)
-    # Beyond a step that does not keep its promise none is trusted, whatever it gives.
-    kept = jax.lax.cummin(found.ratios) >= wanted
-    moved = kept[0]
-    best = jnp.maximum(jnp.sum(kept) - 1, 0)
-    damping, change = dampings[best], found.changes[best]
+    moved = found.best >= 0
+    best = jnp.maximum(found.best, 0)
+    damping, change = dampings[best], found.longest.change
     lower = (damping < state.least) | (state.steps < EARLY)
-    reached = jnp.where(moved, found.values[best], state.value)
+    reached = jnp.where(moved, found.longest.value, state.value)
     shorter = state.radius / rule.spread**2
     radius = jnp.where(moved, jnp.minimum(radii[best], LONGEST), shorter)
     steps = state.steps + 1
@@ -192,17 +222,9 @@ def _moved(
         last=jnp.where(moved, change, state.last),
         mark=jnp.where(judged, reached, state.mark),
         steps=steps,
-        evaluations=state.evaluations + (2 if rule.bent else 1) * rule.probes,
+        evaluations=state.evaluations + (2 if rule.bent else 1) * found.tried,
         failed=slow | (radius < SHORTEST) | (reached == 0),
     )
-
-
-def _two_at_a_time(value: Value, thetas: Float[Array, "k n"]) -> Float[Array, " k"]:
-    """The losses at several points, each pair of them beside each other, on a core of its own."""
-    if thetas.shape[0] % 2:
-        return jax.lax.map(value, thetas)
-    pairs = thetas.reshape(-1, 2, thetas.shape[1])
-    return jax.lax.map(lambda pair: jnp.stack([value(pair[0]), value(pair[1])]), pairs).reshape(-1)
 
 
 def minimise(
@@ -241,7 +263,7 @@ class TrustRegion(RoundOptimiser[TrustRegionState]):
         radius: The length of the first step, which may be ``spread`` times longer or shorter.
         ratio: The decrease that a step must give, as a share of the predicted one.
         late_ratio: The same once the damping has passed its minimum.
-        probes: The number of radii that are tried in a step.
+        probes: The number of radii among which the longest step is looked for.
         spread: How many times longer or shorter than the last one a step may be.
         bent: Whether steps are also tried with their acceleration, along the curved valley of the loss.
         progress: A round ends where ten steps take off less than this share of the loss.
@@ -258,7 +280,7 @@ class TrustRegion(RoundOptimiser[TrustRegionState]):
     radius: float = 1.0
     ratio: float = 0.075
     late_ratio: float = 0.5
-    probes: int = 12
+    probes: int = 9
     spread: float = 3.0
     bent: bool = True
     progress: float = 0.1
@@ -275,9 +297,9 @@ class TrustRegion(RoundOptimiser[TrustRegionState]):
                 "The ratios of a trust region are shares with 0 < ratio ≤ late_ratio < 1, not "
                 f"{self.ratio} and {self.late_ratio}."
             )
-        if self.radius <= 0 or self.spread <= 1 or self.probes < 2:
+        if self.radius <= 0 or self.spread <= 1 or self.probes < 3:
             raise UserError(
-                "A trust region needs a positive radius, a spread above 1 and at least 2 probes, not "
+                "A trust region needs a positive radius, a spread above 1 and at least 3 probes, not "
                 f"{self.radius}, {self.spread} and {self.probes}."
             )
         if not 0 < self.progress < 1:
