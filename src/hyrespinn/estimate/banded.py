@@ -84,7 +84,7 @@ class Least:
         return float(np.linalg.norm(self.matrix @ x)) / size if size > 0 else np.inf
 
 
-def _products(matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+def _products(matrix: scipy.sparse.csr_array) -> scipy.sparse.sparray:
     """``AᵀA``, by dense products where there is little that is zero."""
     if matrix.nnz < DENSE * math.prod(matrix.shape):
         return matrix.T @ matrix
