@@ -12,7 +12,7 @@ import pytest
 from hyrespinn.discretise import Causal, Drawn, Fixed
 from hyrespinn.losses.adaptive import Adaptivity
 from hyrespinn.losses.context import first_window
-from hyrespinn.losses.jacobian import linearised, weighted_rows
+from hyrespinn.losses.jacobian import linearised, pulled, weighted_rows
 from hyrespinn.models.linear_part import linear_part
 from hyrespinn.optim import levenberg_marquardt as lm
 from hyrespinn.run.config import configure
@@ -73,6 +73,9 @@ def test_the_jacobian_is_that_of_the_weighted_vector(name):
         found.jacobian.T @ found.jacobian, known.T @ known, rtol=1e-9, atol=1e-12 * scale
     )
     np.testing.assert_allclose(found.rows @ found.jacobian, rows @ known, rtol=1e-9, atol=1e-9)
+    vector = jax.random.normal(jax.random.key(5), rows.shape)
+    back = jax.jit(lambda t: pulled(objective, t, samples, context, vector))(theta)
+    np.testing.assert_allclose(back, vector @ known, rtol=1e-8, atol=1e-9)
     loss = float(jax.jit(lambda t: objective.value(t, samples, context))(theta))
     assert loss == pytest.approx(float(jnp.sum(rows**2)), rel=1e-13)
 
@@ -88,6 +91,9 @@ def test_causal_weights_and_a_window_reach_the_rows(frozen):
     value, gradient = jax.jit(objective.value_and_grad(samples, context))(theta)
     assert float(jnp.sum(found.rows**2)) == pytest.approx(float(value), rel=1e-12)
     np.testing.assert_allclose(2 * found.rows @ found.jacobian, gradient, rtol=1e-9, atol=1e-11)
+    if frozen:
+        again = jax.jit(lambda t: pulled(objective, t, samples, context, found.rows))(theta)
+        np.testing.assert_allclose(2 * again, gradient, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from hyrespinn.geometry.sampling import PoissonDisk, sampler_named, uniform
 from hyrespinn.losses import blocks
 from hyrespinn.losses.adaptive import Adaptivity
 from hyrespinn.losses.context import first_window
+from hyrespinn.losses.jacobian import pulled, weighted_rows
 from hyrespinn.losses.objective import Objective
 from hyrespinn.losses.terms import Counts, Sampling, Weights
 from hyrespinn.models import Gates, Model, Moving
@@ -423,3 +424,7 @@ def test_the_gradient_by_blocks_is_that_of_the_whole_loss(count, x64, monkeypatc
     whole, slope = jax.jit(jax.value_and_grad(made.value))(theta, samples)
     assert float(value) == pytest.approx(float(whole), rel=1e-12)
     np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-11 * np.abs(slope).max())
+    context = made.context()
+    rows = weighted_rows(made, theta, samples, context)
+    again = jax.jit(lambda v: pulled(made, theta, samples, context, v))(rows)
+    np.testing.assert_allclose(2 * again, slope, rtol=1e-9, atol=1e-11 * np.abs(slope).max())

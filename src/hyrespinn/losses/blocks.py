@@ -9,11 +9,15 @@ values, derivatives and adjoints stay in the cache between the forward and the b
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
+
+Block = TypeVar("Block")
+Sums = TypeVar("Sums")
 
 LARGEST = 2048
 """Points in a block at most."""
@@ -33,30 +37,46 @@ def pair_count(points: int) -> int:
     return next((n for n in range(fewest, 4 * fewest) if points % (2 * n) == 0), 0)
 
 
+def summed_over_blocks(
+    function: Callable[[Array, Block], Sums], points: Block
+) -> tuple[Callable[[Array], Sums], int]:
+    """The sum over equal blocks of ``function(theta, block)``, and the number of blocks.
+
+    ``points`` is a tree of arrays with an entry for each point.
+    """
+    size = jax.tree.leaves(points)[0].shape[0]
+    count = pair_count(size)
+    if count == 0:
+        return lambda theta: function(theta, points), 1
+    pairs = jax.tree.map(lambda a: a.reshape(count, 2, -1, *a.shape[1:]), points)
+
+    def both(theta: Array, pair: Block) -> Sums:
+        one, two = (function(theta, jax.tree.map(lambda a: a[i], pair)) for i in (0, 1))
+        return jax.tree.map(jnp.add, one, two)
+
+    def total(theta: Array) -> Sums:
+        first = jax.tree.map(lambda a: a[0], pairs)
+        if count == 1:
+            return both(theta, first)
+
+        def add(sums: Sums, pair: Block) -> tuple[Sums, None]:
+            return jax.tree.map(jnp.add, sums, both(theta, pair)), None
+
+        shapes = jax.eval_shape(both, theta, first)
+        zero = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
+        return jax.lax.scan(add, zero, pairs)[0]
+
+    return total, 2 * count
+
+
 def blockwise_value_and_grad(
     value: Callable[[Array, Array], Array], points: Float[Array, "n d"]
 ) -> Callable[[Array], tuple[Array, Array]]:
     """The mean over equal blocks of ``value(theta, block)``, and its gradient."""
-    count = pair_count(points.shape[0])
-    gradient = jax.value_and_grad(value)
-    if count == 0:
-        return lambda theta: gradient(theta, points)
-    pairs = points.reshape(count, 2, -1, points.shape[1])
-
-    def both(theta: Array, pair: Array) -> tuple[Array, Array]:
-        one, two = gradient(theta, pair[0]), gradient(theta, pair[1])
-        return one[0] + two[0], one[1] + two[1]
+    total, count = summed_over_blocks(jax.value_and_grad(value), points)
 
     def mean(theta: Array) -> tuple[Array, Array]:
-        def add(sums: tuple[Array, Array], pair: Array) -> tuple[tuple[Array, Array], None]:
-            found = both(theta, pair)
-            return (sums[0] + found[0], sums[1] + found[1]), None
-
-        if count == 1:
-            value, slope = both(theta, pairs[0])
-        else:
-            zero = jnp.zeros((), theta.dtype), jnp.zeros_like(theta)
-            value, slope = jax.lax.scan(add, zero, pairs)[0]
-        return value / (2 * count), slope / (2 * count)
+        found, slope = total(theta)
+        return (found, slope) if count == 1 else (found / count, slope / count)
 
     return mean

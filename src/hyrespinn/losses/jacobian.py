@@ -9,6 +9,7 @@ random signs, of the rows of several points (CountSketch, Clarkson and Woodruff 
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import NamedTuple
 
 import jax
@@ -43,6 +44,18 @@ def weighted_rows(
         for name, vector in counted.items()
     ]
     return jnp.concatenate([*parts, penalty_rows(objective, theta)])
+
+
+def pulled(
+    objective: Objective, theta: Array, samples: SampleSet, context: Context, vector: Array
+) -> Float[Array, " n"]:
+    """The transposed Jacobian of :func:`weighted_rows` times a vector."""
+    _, pull = jax.vjp(lambda t: penalty_rows(objective, t), theta)
+    pieces = pieces_of(objective, theta, samples, context)
+    ends = list(accumulate(piece.size for piece in pieces))
+    *parts, rest = jnp.split(vector, ends)
+    (found,) = pull(rest)
+    return sum((p.pulled(part) for p, part in zip(pieces, parts, strict=True)), start=found)
 
 
 def linearised(

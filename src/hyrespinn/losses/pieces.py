@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from .blocks import summed_over_blocks
 from .context import Context
 from .drawing import SampleSet
 from .objective import Objective
@@ -54,6 +55,7 @@ class Piece:
         sizes = {n: v.size for n, v in jax.eval_shape(vectors, theta, self.samples).items()}
         self.size = sum(sizes.values())
         self.pointwise = all(size % self.points == 0 for size in sizes.values())
+        self.one_each = all(size == self.points for size in sizes.values())
         self.scales = {n: jnp.sqrt(context.weights[n] / size) for n, size in sizes.items()}
         self.causal: Array | None = None
         if objective.causality and term is objective.terms[0]:
@@ -79,3 +81,19 @@ class Piece:
 
         rows, jacobian = jax.vmap(one)(several, factors)
         return rows.reshape(-1), jacobian.reshape(-1, self.theta.size)
+
+    def pulled(self, vector: Array) -> Array:
+        """The transposed Jacobian of all rows times a vector, in the order of ``weighted``."""
+        if not self.one_each:
+            (found,) = jax.vjp(lambda t: self.weighted(t, self.samples), self.theta)[1](vector)
+            return found
+        columns = vector.reshape(-1, self.points).T
+        if self.causal is not None:
+            columns = self.causal[:, None] * columns
+
+        def product(theta: Array, block: Any) -> Array:
+            samples, columns = block
+            return jnp.vdot(self.weighted(theta, samples), columns.T.reshape(-1))
+
+        total, _ = summed_over_blocks(jax.grad(product), (self.samples, columns))
+        return total(self.theta)

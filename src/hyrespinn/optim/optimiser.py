@@ -57,6 +57,9 @@ class System(Protocol):
     def rows(self, theta: Array) -> Array:
         """The vector whose squared norm is the loss."""
 
+    def pull(self, theta: Array, vector: Array) -> Array:
+        """The transposed Jacobian of the rows times a vector."""
+
     def linearise(self, theta: Array, sketch: Sketch | None = None) -> Linearised:
         """The rows and their Jacobian, all of them or a sketch."""
 

@@ -33,6 +33,7 @@ from .rational_krylov import space_of
 
 Normal = Callable[[Array], NormalEquations]
 Rows = Callable[[Array], Array]
+Pull = Callable[[Array, Array], Array]
 Value = Callable[[Array], Array]
 
 DIFFERENCE = 0.2
@@ -123,6 +124,7 @@ class Search(NamedTuple):
 def step(
     normal: Normal,
     rows: Rows,
+    pull: Pull,
     value: Value,
     state: TrustRegionState,
     rule: TrustRegion,
@@ -143,7 +145,7 @@ def step(
 
     if rule.bent:
         middle = lifted(space.step(space.damping(state.radius)))
-        bend = second_order(rows, state.theta, middle)
+        bend = second_order(rows, pull, state.theta, middle)
         bend = bend if columns is None else columns.projected(bend)
         acceleration = -0.5 * lifted(cho_solve((space.factor, True), bend))
 
@@ -189,13 +191,11 @@ def searched(tried: Callable[[Array], Candidate], wanted: Array, probes: int) ->
 
 
 def second_order(
-    rows: Rows, theta: Float[Array, " n"], change: Float[Array, " n"]
+    rows: Rows, pull: Pull, theta: Float[Array, " n"], change: Float[Array, " n"]
 ) -> Float[Array, " n"]:
     """``Jᵀ`` times the second derivative of the rows along a step, by central differences."""
-    here, pull = jax.vjp(rows, theta)
-    ahead, behind = (rows(theta + sign * DIFFERENCE * change) for sign in (1, -1))
-    (found,) = pull((ahead - 2 * here + behind) / DIFFERENCE**2)
-    return found
+    behind, here, ahead = (rows(theta + share * DIFFERENCE * change) for share in (-1, 0, 1))
+    return pull(theta, (ahead - 2 * here + behind) / DIFFERENCE**2)
 
 
 def _moved(
@@ -242,6 +242,10 @@ def minimise(
         found, jacobian = rows(theta), jax.jacfwd(rows)(theta)
         return NormalEquations(found @ found, found @ jacobian, gram(jacobian.T))
 
+    def pull(theta: Array, vector: Array) -> Array:
+        (found,) = jax.vjp(rows, theta)[1](vector)
+        return found
+
     def value(theta: Array) -> Array:
         return jnp.sum(rows(theta) ** 2)
 
@@ -249,7 +253,7 @@ def minimise(
         return (state.steps < steps) & ~state.failed
 
     state = renewed(value, blank(theta, rule))
-    return jax.lax.while_loop(unfinished, lambda s: step(normal, rows, value, s, rule), state)
+    return jax.lax.while_loop(unfinished, lambda s: step(normal, rows, pull, value, s, rule), state)
 
 
 @dataclass(frozen=True)
@@ -340,7 +344,7 @@ class TrustRegion(RoundOptimiser[TrustRegionState]):
                 return system.normal_equations(theta, columns)
             return self._sketched(system, theta, columns, state.steps)
 
-        return step(normal, system.rows, system.value, state, self, columns)
+        return step(normal, system.rows, system.pull, system.value, state, self, columns)
 
     def _sketched(
         self, system: System, theta: Array, columns: Columns | None, number: Array

@@ -13,7 +13,7 @@ from jax import Array
 
 from ..algebra import Columns, NormalEquations
 from ..losses.context import Context
-from ..losses.jacobian import linearised, weighted_rows
+from ..losses.jacobian import linearised, pulled, weighted_rows
 from ..losses.normal import normal_equations
 from ..losses.objective import Objective, SampleSet
 from ..models.linear_part import linear_mask
@@ -46,6 +46,9 @@ class LossSystem:
 
     def rows(self, theta: Array) -> Array:
         return weighted_rows(self.objective, theta, self.samples, self.context)
+
+    def pull(self, theta: Array, vector: Array) -> Array:
+        return pulled(self.objective, theta, self.samples, self.context, vector)
 
     def linearise(self, theta: Array, sketch: Sketch | None = None) -> Linearised:
         if sketch is None:
