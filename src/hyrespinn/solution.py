@@ -26,6 +26,7 @@ from .files import load_arrays, save_arrays, write_atomically
 from .metrics import split_components
 from .models import MODELS, Model, ModelSpec
 from .models.layers import Series
+from .models.located import Located
 from .models.parameters import cast
 from .models.window import InWindow
 from .plots import plot_fields
@@ -271,6 +272,19 @@ class Solution:
         if name not in values:
             raise unknown("derived quantity", name, values)
         return values[name].reshape(*shape, values[name].shape[-1])
+
+    @cached_property
+    def kernels(self) -> tuple[Located, ...]:
+        """Where the kernels of each window's network lie in the domain; nothing for one without any."""
+        found = [network.located() for network in self._networks]
+        kept = [one for one in found if one is not None]
+        if not self.windows:
+            return tuple(kept)
+        time = self.problem.domain.bounds[0]
+        return tuple(
+            one.in_window(start, length, time)
+            for one, (start, _, length) in zip(kept, self.windows, strict=True)
+        )
 
     def plot(self, path: str | Path | None = None, **counts: int) -> Figure:
         """A picture of the fields and derived quantities on a grid; saved where a path is given."""

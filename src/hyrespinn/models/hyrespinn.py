@@ -21,6 +21,7 @@ from .kernels.initialise import k_means
 from .kernels.moving import Moving
 from .keys import generator
 from .layers import Function, Series, scaled
+from .located import Located
 from .mlp import MLP, Deep, mlp_count
 from .model import Model
 from .spec import Knob, ModelSpec, check_width
@@ -65,6 +66,11 @@ class HyResPINNNetwork(Model):
             values[f"phi_alpha_{i}"] = block.share
             values[f"phi_beta_{i}"] = block.strength
         return values
+
+    def located(self) -> Located | None:
+        """The kernels of the first block; those of later ones lie among features."""
+        rbf = self.blocks[0].rbf
+        return None if rbf is None else Located.of(rbf, self.embedding)
 
     def changes(self, start: Model) -> dict[str, Array]:
         """Those of the blocks, and the linear ones of lift and head."""

@@ -9,6 +9,7 @@ from jax import Array
 
 from .changes import median_change
 from .layers import Series
+from .located import Located
 
 
 class Model(eqx.Module):
@@ -46,6 +47,10 @@ class Model(eqx.Module):
     def diagnostics(self) -> dict[str, Array]:
         """Numbers worth a column of the training's history, such as the values of gates."""
         return {}
+
+    def located(self) -> Located | None:  # type: ignore[explicit-any]
+        """Where its kernels lie in the domain; ``None`` if it has none there."""
+        return None
 
     def changes(self, start: Model) -> dict[str, Array]:
         """How far each group of parameters has gone from those of ``start``, a model of the same form.

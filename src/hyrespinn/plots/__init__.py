@@ -5,8 +5,9 @@ from importlib import import_module
 
 from .fields import plot_fields
 from .history import plot_history
+from .overview import plot_overview
 
-__all__ = ["plot_fields", "plot_history", "prepare_to_draw"]
+__all__ = ["plot_fields", "plot_history", "plot_overview", "prepare_to_draw"]
 
 
 def prepare_to_draw() -> None:

@@ -23,13 +23,13 @@ def plot_history(
     rows: Sequence[Mapping[str, Any]], title: str = "", path: str | Path | None = None
 ) -> Figure:
     """A panel for losses, error, gates and weights, each where there is something to show."""
-    shown = {label: columns for label, columns in _groups(rows).items() if columns}
+    shown = {label: columns for label, columns in groups_of(rows).items() if columns}
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.4 * len(shown) + 0.4, 3.4), layout="constrained")
     axes = figure.subplots(1, len(shown), squeeze=False)[0]
     for ax, (label, columns) in zip(axes, shown.items(), strict=True):
-        _draw(ax, rows, label, columns)
+        draw_columns(ax, rows, label, columns)
     if title:
         figure.suptitle(title)
     if path is not None:
@@ -37,7 +37,8 @@ def plot_history(
     return figure
 
 
-def _groups(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+def groups_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The columns of each panel."""
     names = list(rows[0])
     return {
         "loss": [n for n in names if n.startswith("loss_") and _positive(rows, n)],
@@ -47,7 +48,10 @@ def _groups(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     }
 
 
-def _draw(ax: Axes, rows: Sequence[Mapping[str, Any]], label: str, columns: Sequence[str]) -> None:
+def draw_columns(
+    ax: Axes, rows: Sequence[Mapping[str, Any]], label: str, columns: Sequence[str]
+) -> None:
+    """Some columns of the history against the steps."""
     for column in columns:
         ax.plot([r["step"] for r in rows], [r[column] for r in rows], label=_label(column))
     if label != "gate":

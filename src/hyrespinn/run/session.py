@@ -22,7 +22,7 @@ from ..metrics import split_components
 from ..models import Model
 from ..models.parameters import cast, flatten
 from ..phases import IMPORTS, Phases
-from ..plots import plot_fields, plot_history, prepare_to_draw
+from ..plots import plot_fields, plot_history, plot_overview, prepare_to_draw
 from ..problems.statement import state
 from ..references import Reference, reference_of
 from ..solution import Solution
@@ -336,7 +336,7 @@ class Session:
             write_json(self.directory.result, result)
             self.measured = solution
             self.phases.begin("drawing", "drawing")
-            self._figures(self.directory, axes, shown, known)
+            self._figures(self.directory, solution, axes, shown, known)
             self.phases.end()
             result["seconds"] = self._seconds(self.directory)
             write_json(self.directory.result, result)
@@ -373,6 +373,7 @@ class Session:
     def _figures(
         self,
         directory: RunDirectory,
+        solution: Solution,
         axes: Mapping[str, np.ndarray],
         shown: Mapping[str, np.ndarray],
         reference: Reference | None,
@@ -384,6 +385,11 @@ class Session:
             parts = split_components(axes, reference.derived)
             known = {**reference.values, **parts}
             shown = {name: value for name, value in shown.items() if name in known}
-        plot_fields(axes, shown, known, title, folder / "solution.png")
-        if directory.rows:
-            plot_history(directory.rows, title, folder / "history.png")
+        rows, picture = directory.rows, folder / "solution.png"
+        kernels = solution.kernels
+        if kernels and rows:
+            plot_overview(axes, shown, known, kernels, rows, title, picture)
+        else:
+            plot_fields(axes, shown, known, title, picture)
+        if rows:
+            plot_history(rows, title, folder / "history.png")
