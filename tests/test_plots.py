@@ -5,7 +5,9 @@ from __future__ import annotations
 import hyrespinn as hp
 import numpy as np
 import pytest
-from hyrespinn.plots import plot_fields, plot_history
+from hyrespinn.models.located import Located
+from hyrespinn.plots import plot_fields, plot_history, plot_overview
+from matplotlib.colors import LogNorm
 
 
 def panels(figure):
@@ -132,3 +134,50 @@ def test_windows_are_marked_unless_they_are_too_many(windows, lines):
     ]
     (ax,) = plot_history(rows).axes
     assert len(ax.lines) == 1 + lines, "the loss, and where windows end"
+
+
+def test_errors_are_drawn_on_a_logarithmic_scale_and_none_at_all_plainly(tmp_path):
+    axes, p = grid(t=np.linspace(0, 1, 5), x=np.linspace(0, 1, 7))
+    known = {"u": p["t"]}
+    wrong = plot_fields(axes, {"u": p["t"] + 0.5 * p["x"]}, known, path=tmp_path / "wrong.png")
+    (mesh,) = panels(wrong)[2].collections
+    assert isinstance(mesh.norm, LogNorm)
+    assert mesh.get_clim() == pytest.approx((0.5e-4, 0.5))
+    right = plot_fields(axes, known, known, path=tmp_path / "right.png")
+    (mesh,) = panels(right)[2].collections
+    assert not isinstance(mesh.norm, LogNorm)
+
+
+ROWS = [
+    {"step": k, "stage": "adam", "loss_total": 1.0 / k, "rel_l2_u": 0.1 / k, "phi_alpha_1": 0.5}
+    for k in (1, 2, 3)
+]
+
+
+@pytest.mark.parametrize("compared", [True, False])
+def test_an_overview_has_kernels_and_gates_under_the_fields(compared, tmp_path):
+    axes, p = grid(t=np.linspace(0, 1, 5), x=np.linspace(-1, 1, 7))
+    known = {"u": p["t"]} if compared else None
+    kernels = [
+        Located(np.array([[0.2, 0.0], [0.4, 0.5]]), np.array([[0.1, 0.3]] * 2), np.array([2.0, 1])),
+        Located(np.array([[0.7, -0.5]]), np.array([[0.05, 0.1]]), np.array([7.0])),
+    ]
+    figure = plot_overview(axes, {"u": p["x"]}, known, kernels, ROWS, "run", tmp_path / "run.png")
+    drawn = [ax for ax in panels(figure) if "kernels" in ax.get_title()]
+    assert [ax.get_title() for ax in drawn] == ["3 kernels, at half their height"]
+    (ellipses,) = drawn[0].collections
+    np.testing.assert_allclose(ellipses.get_offsets(), [[0.2, 0.0], [0.4, 0.5], [0.7, -0.5]])
+    np.testing.assert_allclose(ellipses.get_widths(), [0.2, 0.2, 0.1])
+    np.testing.assert_allclose(ellipses.get_heights(), [0.6, 0.6, 0.2])
+    assert ellipses.get_edgecolor()[:, 3] == pytest.approx([1.0, 0.575, 1.0])
+    assert drawn[0].get_ylim() == (-1, 1)
+    labels = [ax.get_ylabel() for ax in panels(figure)]
+    assert labels[-2:] == (["gate", "relative error"] if compared else ["x", "gate"])
+
+
+def test_an_overview_in_one_dimension_shows_kernels_by_place_and_width(tmp_path):
+    axes, p = grid(x=np.linspace(0, 1, 9))
+    kernels = [Located(np.array([[0.25], [0.75]]), np.array([[0.1], [0.2]]), np.array([1.0, 2.0]))]
+    figure = plot_overview(axes, {"u": p["x"]}, None, kernels, ROWS, path=tmp_path / "run.png")
+    ax = next(ax for ax in panels(figure) if "kernels" in ax.get_title())
+    np.testing.assert_allclose(ax.lines[0].get_xydata(), [[0.25, 0.5], [0.75, 1.0]])

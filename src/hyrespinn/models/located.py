@@ -30,7 +30,7 @@ class Located(NamedTuple):
         places, widths = np.asarray(value(rbf.centers)), np.asarray(rbf.widths())
         widths = widths * half_radius(rbf.kernel)
         centers, along = [], []
-        for (begin, _), low, high, periodic in zip(
+        for (begin, end), low, high, periodic in zip(
             embedding.columns(), embedding.lower, embedding.upper, embedding.periodic, strict=True
         ):
             half = 0.5 * (high - low)
@@ -38,12 +38,15 @@ class Located(NamedTuple):
                 centers.append(low + half * (places[:, begin] + 1))
                 along.append(half * widths[:, begin])
                 continue
-            # The first wave tells the angle; a step along the circle changes cosine and sine.
-            cosine, sine = places[:, begin], places[:, begin + 1]
-            angle = np.arctan2(sine, cosine)
-            slope = np.hypot(np.sin(angle) / widths[:, begin], np.cos(angle) / widths[:, begin + 1])
-            centers.append(low + half * (np.mod(angle / np.pi + 1, 2)))
-            along.append(half / (np.pi * slope))
+            # The first wave tells the angle; a step along the circle changes all cosines and sines.
+            angle = np.arctan2(places[:, begin + 1], places[:, begin])
+            wave = np.arange(1, embedding.harmonics + 1)
+            angles = np.outer(angle, wave)
+            pairs = np.stack([wave * np.sin(angles), wave * np.cos(angles)], axis=2)
+            slopes = pairs.reshape(len(places), -1)
+            inverse = np.linalg.norm(slopes / widths[:, begin:end], axis=1)
+            centers.append(low + half * np.mod(angle / np.pi + 1, 2))
+            along.append(half / (np.pi * inverse))
         sizes = np.linalg.norm(np.asarray(rbf.coefficients), axis=1)
         return cls(np.stack(centers, axis=1), np.stack(along, axis=1), sizes)
 
