@@ -136,8 +136,9 @@ def step(
     last = state.last if columns is None else columns.projected(state.last)
     space = space_of(found, jnp.where(state.damping > 0, state.damping, first), last)
     shares = rule.spread ** jnp.linspace(-1, 1, rule.probes, dtype=state.radius.dtype)
-    radii = state.radius * shares
-    dampings = jax.vmap(space.damping)(radii)
+    dampings = jax.vmap(space.damping)(state.radius * shares)
+    # With the smallest damping a step may be shorter than the radius: the next one begins from there.
+    radii = jax.vmap(space.length)(dampings)
     promised = jax.vmap(space.predicted)(dampings)
 
     def lifted(change: Float[Array, " c"]) -> Float[Array, " n"]:
@@ -154,7 +155,7 @@ def step(
         new = value(state.theta + change)
         if rule.bent:
             # Beside each other, on a core of its own each.
-            other = change + shares[place] ** 2 * acceleration
+            other = change + (radii[place] / radii[rule.probes // 2]) ** 2 * acceleration
             there = value(state.theta + other)
             better = ~(there >= new)  # also where the straight one leads to no number
             change, new = jnp.where(better, other, change), jnp.where(better, there, new)
