@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hyrespinn as hp
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from hyrespinn.discretise import Fixed
+from hyrespinn.models import Moving
 from hyrespinn.models.embeddings import Embedding
+from hyrespinn.models.inputs import Inputs
 from hyrespinn.models.kernels import Gaussian, Multiquadric
 from hyrespinn.models.kernels.distances import Diagonal
 from hyrespinn.models.kernels.rbf import RBF
 from hyrespinn.models.located import Located, half_radius
+from hyrespinn.models.parameters import flatten
 from hyrespinn.optim import Adam
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -58,3 +62,42 @@ def test_a_network_without_kernels_has_none():
     settings = {"model.width": 4, "stages": (Adam(steps=1, batch=16),), "points.interior": 64}
     solution = hp.solve("poisson-2d", method="network", model="pinn", settings=settings)
     assert solution.kernels == ()
+
+
+def network(walls, periodic=False, has_time=True):
+    def spread(count, rng):
+        return rng.random((count, 2)) * [2.0, 4.0] + [0.0, -1.0]
+
+    bounds = ((0.0, 2.0), (-1.0, 3.0))
+    inputs = Inputs(bounds, (False, periodic), 1, 2, spread, spread, has_time)
+    spec = hp.HyResPINN(width=4, kernels=Moving(count=7, walls=walls, kernel=Gaussian()))
+    built = spec.build(inputs, jax.random.key(0))
+    assert spec.count(inputs) == flatten(built)[0].size
+    return built.located()
+
+
+def test_layers_begin_at_the_walls_each_time_half_as_thick():
+    """Time has no walls; the layers are in its middle and as long as most of it."""
+    found = network(walls=4)
+    assert found.centers.shape == (7, 2)
+    np.testing.assert_allclose(found.centers[3:], [[1.0, -1.0], [1.0, 3.0]] * 2, atol=1e-12)
+    half = half_radius(Gaussian())
+    np.testing.assert_allclose(found.widths[3:, 1] / half, 2 * np.array([0.08, 0.08, 0.04, 0.04]))
+    np.testing.assert_allclose(found.widths[3:, 0] / half, 1.5)
+    assert np.all(np.abs(found.centers[:3, 1] - 1) < 2), "the others are spread inside"
+
+
+def test_a_box_has_walls_on_all_sides_and_a_circle_none():
+    centers = network(walls=4, has_time=False).centers[3:]
+    np.testing.assert_allclose(
+        centers, [[0.0, 1.0], [2.0, 1.0], [1.0, -1.0], [1.0, 3.0]], atol=1e-12
+    )
+    assert len(network(walls=4, periodic=True).centers) == 7
+    np.testing.assert_allclose(
+        network(walls=4, periodic=True).centers, network(walls=0, periodic=True).centers
+    )
+
+
+def test_some_kernels_are_not_at_walls():
+    with pytest.raises(hp.UserError, match="7 of 7 kernels cannot begin at walls"):
+        Moving(count=7, walls=7)

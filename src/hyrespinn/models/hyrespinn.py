@@ -17,7 +17,7 @@ from .dense import Dense, composed, dense_count
 from .embeddings import Embedding
 from .gates import Gates
 from .inputs import Inputs
-from .kernels.initialise import k_means
+from .kernels.initialise import Layers, k_means, wall_layers
 from .kernels.moving import Moving
 from .keys import generator
 from .layers import Function, Series, scaled
@@ -165,8 +165,10 @@ class HyResPINN(ModelSpec):
                 *(self._block(None, self.width, key, False) for key in later),
             ]
         count = self.kernels.count
-        centers = np.asarray(embedding.places(inputs.spread(count, rng)))
-        blocks = [self._block(centers, embedding.size, first, True)]
+        layers = wall_layers(embedding, inputs.has_time, self.kernels.walls)
+        inside = count - (0 if layers is None else len(layers.centers))
+        centers = np.asarray(embedding.places(inputs.spread(inside, rng)))
+        blocks = [self._block(centers, embedding.size, first, True, layers)]
         if later:
             entering: Series = embedding.places(inputs.cover(32 * count, rng))
             hidden = lift(entering)
@@ -176,12 +178,19 @@ class HyResPINN(ModelSpec):
             blocks.append(self._block(centers, self.width, key, False))
         return blocks
 
-    def _block(self, centers: np.ndarray | None, size: int, key: Array, first: bool) -> HybridBlock:
+    def _block(
+        self,
+        centers: np.ndarray | None,
+        size: int,
+        key: Array,
+        first: bool,
+        layers: Layers | None = None,
+    ) -> HybridBlock:
         """A block that ``size`` features enter."""
         rbf_key, deep_key = jax.random.split(key)
         rbf = deep = None
         if self.kernels is not None and centers is not None:
-            rbf = self.kernels.layer(centers, self.width, rbf_key)
+            rbf = self.kernels.layer(centers, self.width, rbf_key, layers)
         if self.deep is not None:
             deep = self.deep.branch(size, self.width, deep_key, first)
         gates = self.gates

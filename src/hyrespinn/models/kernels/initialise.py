@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 import scipy
 from jaxtyping import Float
+
+from ..embeddings import Embedding
 
 
 def k_means(
@@ -60,3 +63,37 @@ def quantile_widths(
     widths = factor * np.quantile(others, quantile, axis=1)
     smallest = 1e-3 * max(float(distances.max()), 1e-12)
     return np.maximum(widths, smallest)  # centres that coincide still get a width
+
+
+class Layers(NamedTuple):
+    """Kernels along walls: their centres and widths, ``(n, features)`` each."""
+
+    centers: np.ndarray
+    widths: np.ndarray
+
+
+THICKEST, LONGEST = 0.08, 1.5
+"""The widths across and along a wall of the first layer, of coordinates that go from −1 to 1."""
+
+
+def wall_layers(embedding: Embedding, has_time: bool, count: int) -> Layers | None:
+    """Layers in the middle of each wall in turn, each time half as thick; none without a wall.
+
+    >>> from hyrespinn.models.embeddings import Embedding
+    >>> found = wall_layers(Embedding(((0.0, 1.0), (0.0, 5.0))), True, 3)
+    >>> found.centers.tolist(), found.widths[:, 1].tolist()
+    ([[0.0, -1.0], [0.0, 1.0], [0.0, -1.0]], [0.08, 0.08, 0.04])
+    """
+    free = [i for i, p in enumerate(embedding.periodic) if not p and not (has_time and i == 0)]
+    walls = [(i, end) for i in free for end in (0, 1)]
+    if not walls or not count:
+        return None
+    bounds = np.array([embedding.lower, embedding.upper])
+    centers, widths = [], []
+    for k in range(count):
+        axis, end = walls[k % len(walls)]
+        place, along = bounds.mean(axis=0), np.full(bounds.shape[1], LONGEST)
+        place[axis], along[axis] = bounds[end, axis], THICKEST / 2 ** (k // len(walls))
+        centers.append(place)
+        widths.append(embedding.widths(along.tolist()))
+    return Layers(np.asarray(embedding.places(np.stack(centers))), np.stack(widths))

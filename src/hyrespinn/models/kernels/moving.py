@@ -12,7 +12,7 @@ from ..checks import at_least, positive, refused
 from ..dense import glorot
 from ..parameters import Fixed
 from .distances import Diagonal, Distance
-from .initialise import quantile_widths
+from .initialise import Layers, quantile_widths
 from .kernel import Kernel, WendlandC4
 from .rbf import RBF
 
@@ -30,6 +30,8 @@ class Moving:
         factor: How many times as wide it is.
         train_centers: Whether centres move.
         train_shapes: Whether widths change.
+        walls: So many kernels of the first block begin as layers along the walls of the domain's box, from
+            thick to thin, as none that is wider than a layer ever finds it; as many as all, at most.
 
     >>> Moving(count=12).parameters(dimension=2, outputs=24)
     336
@@ -42,16 +44,29 @@ class Moving:
     factor: float = 1.0
     train_centers: bool = True
     train_shapes: bool = True
+    walls: int = 0
 
     def __post_init__(self) -> None:
         at_least(self, 1, count=self.count)
+        at_least(self, 0, walls=self.walls)
         positive(self, factor=self.factor)
         if not 0 <= self.quantile <= 1:
             raise refused(self, f"quantile is between 0 and 1, not {self.quantile}.")
+        if self.walls >= self.count:
+            raise refused(
+                self,
+                f"{self.walls} of {self.count} kernels cannot begin at walls; leave some for the rest.",
+            )
 
-    def layer(self, centers: np.ndarray, outputs: int, key: Array) -> RBF:
-        """Kernels at these centres ``(count, d)``, with random coefficients."""
+    def layer(
+        self, centers: np.ndarray, outputs: int, key: Array, layers: Layers | None = None
+    ) -> RBF:
+        """Kernels at these centres ``(n, d)``, then the ``layers``, with random coefficients."""
         widths = quantile_widths(centers, self.quantile, self.factor)
+        if layers is not None:
+            along = np.repeat(widths[:, None], centers.shape[1], axis=1)
+            widths = np.concatenate([along, layers.widths])
+            centers = np.concatenate([centers, layers.centers])
         places = jnp.asarray(centers)
         shapes = self.distance.start(jnp.asarray(widths), centers.shape[1])
         return RBF(
