@@ -169,6 +169,15 @@ def test_a_run_passes_sigterm_on_when_everything_is_saved(heard, tmp_path):
     assert "signal" not in again.result
 
 
+@pytest.fixture
+def attentive():
+    """Ctrl-C is heard, also where the tests run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("attentive")
 def test_a_run_passes_ctrl_c_on_with_what_it_has_come_to(tmp_path):
     with pytest.raises(KeyboardInterrupt) as caught:
         solve(out=tmp_path / "run", callbacks=[lambda row: signal.raise_signal(signal.SIGINT)])

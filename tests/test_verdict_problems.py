@@ -92,10 +92,10 @@ def test_a_computed_answer_satisfies_everything(name):
     points = np.stack(np.meshgrid(times, x, indexing="ij"), axis=-1)
     values = {f: v.reshape(9, -1) for f, v in entry.answer(points.reshape(-1, 2)).items()}
     parts = {
-        index: np.stack([derivative(values[f], points, index, length) for f in problem.fields], -1)
+        index: jnp.stack([derivative(values[f], points, index, length) for f in problem.fields], -1)
         for index in statement.requested
     }
-    sizes = max(np.abs(part).max() for part in parts.values())
+    sizes = max(float(jnp.abs(part).max()) for part in parts.values())
     for what, vector in statement.residuals(parts, jnp.asarray(points[4])).items():
         np.testing.assert_allclose(vector, 0, atol=1e-6 * sizes, err_msg=what)
     start = np.stack([np.full(64, begin), np.linspace(lower, upper, 64)], axis=-1)

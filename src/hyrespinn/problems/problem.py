@@ -134,9 +134,9 @@ def problem_named(name: str) -> type[Problem]:
     return PROBLEMS[name]
 
 
-def derived_of(problem: Problem, fields: Sequence[Field], p: Point) -> Quantities:
-    """The derived quantities of fields at points."""
-    found: Quantities = call(problem.derived, (*fields, p), ", ".join((*problem.fields, "p")))
+def derived_of(problem: Problem, fields: Sequence[Field], p: Point) -> object:
+    """What ``derived`` returns of fields at points, as it is."""
+    found: object = call(problem.derived, (*fields, p), ", ".join((*problem.fields, "p")))
     return found
 
 
