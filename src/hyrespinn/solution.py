@@ -277,13 +277,13 @@ class Solution:
     def kernels(self) -> tuple[Located, ...]:
         """Where the kernels of each window's network lie in the domain; nothing for one without any."""
         found = [network.located() for network in self._networks]
-        kept = [one for one in found if one is not None]
         if not self.windows:
-            return tuple(kept)
+            return tuple(one for one in found if one is not None)
         time = self.problem.domain.bounds[0]
         return tuple(
             one.in_window(start, length, time)
-            for one, (start, _, length) in zip(kept, self.windows, strict=True)
+            for one, (start, _, length) in zip(found, self.windows, strict=True)
+            if one is not None
         )
 
     def plot(self, path: str | Path | None = None, **counts: int) -> Figure:
