@@ -57,6 +57,18 @@ def trial(options: argparse.Namespace) -> dict[str, Any]:
         "settings": options.set,
         "training seconds": round(result["seconds"]["training"], 1),
         **{name: result[name] for name in KEPT if name in result},
+        "windows": [_short(window) for window in result["windows"] or []],
+    }
+
+
+def _short(window: dict[str, Any]) -> dict[str, Any]:
+    """Of a window where it ends, its steps, its loss and its estimated error."""
+    found = window.get("estimated_error") or {}
+    return {
+        "end": round(window["end"], 4),
+        "steps": window["steps"],
+        "loss": window.get("loss_total"),
+        "estimate": max(found.values(), default=None),
     }
 
 
@@ -73,7 +85,10 @@ def main() -> None:
     parser.add_argument("--progress", action="store_true")
     options = parser.parse_args()
     row = trial(options)
-    print({k: v for k, v in row.items() if k not in ("settings", "trained")}, flush=True)
+    for window in row["windows"]:
+        print(window)
+    hidden = ("settings", "windows", "status", "message", "limit", "model", "preset")
+    print({k: v for k, v in row.items() if k not in hidden}, flush=True)
     rows = json.loads(FILE.read_text())["result"] if FILE.exists() else []
     write_json(FILE, {"result": [*rows, row], "environment": environment("float64", 0)})
 

@@ -19,11 +19,14 @@ class ResidualAdaptive:
         pool: How many candidates there are for a point.
         power: How strongly large residuals attract points.
         floor: How many points go evenly everywhere, beside those that residuals attract.
+        even_loss: Whether the loss makes up for the density, so that it is the mean over all of the
+            domain; otherwise it counts the more where more points are.
     """
 
     pool: int = 8
     power: float = 1.0
     floor: float = 1.0
+    even_loss: bool = False
 
     def __post_init__(self) -> None:
         if self.pool < 2:

@@ -70,7 +70,7 @@ def summed_over_blocks(
 
 
 def blockwise_value_and_grad(
-    value: Callable[[Array, Array], Array], points: Float[Array, "n d"]
+    value: Callable[[Array, Block], Array], points: Block
 ) -> Callable[[Array], tuple[Array, Array]]:
     """The mean over equal blocks of ``value(theta, block)``, and its gradient."""
     total, count = summed_over_blocks(jax.value_and_grad(value), points)

@@ -45,13 +45,13 @@ class Drawing:
         count: int | None = None,
     ) -> SampleSet:
         first, second, third = jax.random.split(key, 3)
-        if by.pool <= 1 or self.sampling.fixed:
+        if not self.follows(by):
             return self.draw_batch(fields, first, context, count)
         samples = self._fresh(first)
         solution = fields.solution(theta, context)
         parameters = context.parameters if context else None
         for place, term in enumerate(self.terms):
-            if place and not term.is_start:
+            if not self._moves(place):
                 continue
             keys = jax.random.split(jax.random.fold_in(second, place), by.pool)
             drawn = Samples(jnp.concatenate([term.draw(k).points for k in keys]))
@@ -59,16 +59,37 @@ class Drawing:
             vectors = term.residuals(solution, candidates, parameters).values()
             size = jnp.sqrt(sum(v**2 for v in vectors))
             wanted = samples[term.name].points.shape[0]
-            chosen = by.choose(jax.random.fold_in(third, place), size, wanted)
-            samples[term.name] = Samples(drawn.points[chosen])
+            density = by.density(size)
+            chosen = by.choose(jax.random.fold_in(third, place), density, wanted)
+            factors = by.factors(density, wanted)[chosen] if by.even_loss else None
+            samples[term.name] = Samples(drawn.points[chosen], factors=factors)
         return self._prepared(fields, self._few(samples, count), context)
+
+    def follows(self, by: Adaptivity) -> bool:
+        """Whether points are chosen by residuals; a fixed set of them leaves nothing to choose."""
+        return by.pool > 1 and not self.sampling.fixed
+
+    def with_factors(self, samples: SampleSet, by: Adaptivity) -> SampleSet:
+        """Points that lie evenly in the form of those that do not."""
+        if not (by.even_loss and self.follows(by)):
+            return samples
+        even = dict(samples)
+        for place, term in enumerate(self.terms):
+            if self._moves(place):
+                points = samples[term.name].points
+                even[term.name] = samples[term.name]._replace(factors=jnp.ones_like(points[:, 0]))
+        return even
+
+    def _moves(self, place: int) -> bool:
+        """Points of the equation, and of what holds at the beginning, which may have a kink."""
+        return not place or self.terms[place].is_start
 
     def _few(self, samples: SampleSet, count: int | None) -> SampleSet:
         """The samples with ``count`` points of the equation; the first of them are as good as any."""
         if count is None or self.sampling.lattice is not None:
             return samples
         interior = self.terms[0].name
-        return {**samples, interior: Samples(samples[interior].points[:count])}
+        return {**samples, interior: jax.tree.map(lambda a: a[:count], samples[interior])}
 
     def _fresh(self, key: Array) -> SampleSet:
         keys = keys_for(key, self.terms)
@@ -81,6 +102,6 @@ class Drawing:
             }
         if self.in_order:
             interior = self.terms[0].name
-            points = samples[interior].points
-            samples = {**samples, interior: Samples(points[jnp.argsort(points[:, 0])])}
+            order = jnp.argsort(samples[interior].points[:, 0])
+            samples = {**samples, interior: jax.tree.map(lambda a: a[order], samples[interior])}
         return samples

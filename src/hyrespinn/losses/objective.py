@@ -130,6 +130,10 @@ class Objective:
         """Fresh points, ``count`` of them in the interior."""
         return self.drawing.draw_batch(self.fields, key, context, count)
 
+    def with_factors(self, samples: SampleSet, by: Adaptivity) -> SampleSet:
+        """Points of ``draw_batch`` in the form of those of ``draw_adaptive``."""
+        return self.drawing.with_factors(samples, by)
+
     def draw_adaptive(
         self,
         theta: Array,
@@ -222,14 +226,14 @@ class Objective:
             return lambda theta: jax.value_and_grad(self.value)(theta, samples, chosen)
         interior, *others = self.terms
 
-        def inside(theta: Array, block: Array) -> Array:
-            vectors = self._vectors(theta, {interior.name: Samples(block)}, chosen, [interior])
+        def inside(theta: Array, block: Samples) -> Array:
+            vectors = self._vectors(theta, {interior.name: block}, chosen, [interior])
             return self.weighting.total(vectors, chosen)
 
         def around(theta: Array) -> Array:
             return self._losses(theta, samples, chosen, others)["total"]
 
-        within = blockwise_value_and_grad(inside, samples[interior.name].points)
+        within = blockwise_value_and_grad(inside, samples[interior.name])
 
         def both(theta: Array) -> tuple[Array, Array]:
             value, gradient = within(theta)

@@ -76,11 +76,22 @@ class Term(ABC):
         """Fresh points."""
         return self.place.draw(key, self.statement.domain, self.sampling)
 
-    @abstractmethod
     def residuals(
         self, solution: SolutionMap, samples: Samples, parameters: Parameters | None = None
     ) -> dict[str, Array]:
-        """The residual vectors by name, for other values of the problem's parameters too."""
+        """The residual vectors by name, for other values of the problem's parameters too, times the
+        factors of the points where they have any."""
+        vectors = self._residuals(solution, samples, parameters)
+        factors = samples.factors
+        if factors is None:
+            return vectors
+        return {name: factors.astype(v.dtype) * v for name, v in vectors.items()}
+
+    @abstractmethod
+    def _residuals(
+        self, solution: SolutionMap, samples: Samples, parameters: Parameters | None
+    ) -> dict[str, Array]:
+        """The residual vectors themselves."""
 
     @property
     def is_start(self) -> bool:
@@ -100,8 +111,8 @@ class EquationTerm(Term):
         super().__init__("interior", weight, Interior(), statement, sampling)
         self.names, self.time_order = statement.residual_names, statement.time_order
 
-    def residuals(
-        self, solution: SolutionMap, samples: Samples, parameters: Parameters | None = None
+    def _residuals(
+        self, solution: SolutionMap, samples: Samples, parameters: Parameters | None
     ) -> dict[str, Array]:
         statement, points = self.statement, samples.points
         if not self.grid:
@@ -147,8 +158,8 @@ class ConditionTerm(Term):
         start = self._condition(parameters).start(self.statement)
         return super().start() if start is None else start
 
-    def residuals(
-        self, solution: SolutionMap, samples: Samples, parameters: Parameters | None = None
+    def _residuals(
+        self, solution: SolutionMap, samples: Samples, parameters: Parameters | None
     ) -> dict[str, Array]:
         if self.is_start:
             return {self.name: self.start(parameters).residual(solution, samples, self.grid)}

@@ -73,6 +73,8 @@ class Stage:
         if self.optimiser.fresh_points:
             context = context._replace(causal=None)
         samples = objective.draw_batch(key, context, self.optimiser.batch_size)
+        if not self.optimiser.fresh_points:
+            samples = objective.with_factors(samples, self.adaptivity)
         if objective.causality and not self.optimiser.fresh_points:
             count = samples["interior"].points.shape[0]
             ones = jnp.ones(min(objective.causality.chunks, count), theta.dtype)

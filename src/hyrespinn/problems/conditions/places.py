@@ -23,13 +23,15 @@ class Samples(NamedTuple):
     """Points ``(n, d)`` of one term, with outward normals where they lie on a boundary.
 
     ``data`` are values to meet in place of those that the condition itself gives; ``shares`` are
-    weights with which a mean over the points is taken.
+    weights with which a mean over the points is taken. ``factors`` multiply residuals at points that
+    are not spread evenly, so that their mean square is still that over the whole place.
     """
 
     points: Array
     normals: Array | None = None
     data: Array | None = None
     shares: Array | None = None
+    factors: Array | None = None
 
 
 @dataclass(frozen=True)
