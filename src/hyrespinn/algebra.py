@@ -26,6 +26,34 @@ class NormalEquations(NamedTuple):
         return lower @ vectors + (jnp.tril(lower, -1).T @ vectors)
 
 
+class Triangle(NamedTuple):
+    """``R`` and ``c`` with ``‖Jδ + r‖² = ‖Rδ + c‖² + rest²``: what ``JᵀJ`` and ``Jᵀr`` say, to twice as many
+    digits.
+
+    All are in one upper triangle, ``c`` and ``rest`` in its last column.
+    """
+
+    both: Float[Array, "k k"]
+
+    @classmethod
+    def empty(cls, size: int, dtype: jnp.dtype) -> Triangle:
+        """That of no rows and so many columns."""
+        return cls(jnp.zeros((size + 1, size + 1), dtype))
+
+    def with_rows(self, rows: Float[Array, " m"], jacobian: Float[Array, "m n"]) -> Triangle:
+        """The same with more rows below."""
+        more = jnp.concatenate([jacobian, rows[:, None]], axis=1)
+        return Triangle(jnp.linalg.qr(jnp.concatenate([self.both, more]), mode="r"))
+
+    @property
+    def matrix(self) -> Float[Array, "n n"]:
+        return self.both[:-1, :-1]
+
+    @property
+    def rows(self) -> Float[Array, " n"]:
+        return self.both[:-1, -1]
+
+
 def gram(transposed: Float[Array, "n m"]) -> Float[Array, "n n"]:
     """The lower half of ``BBᵀ``, strip by strip; zero above."""
     n = transposed.shape[0]

@@ -14,7 +14,6 @@ from typing import TypeVar
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Float
 
 Block = TypeVar("Block")
 Sums = TypeVar("Sums")

@@ -13,7 +13,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from ..algebra import Columns, NormalEquations
+from ..algebra import Columns, NormalEquations, Triangle
 from ..errors import UserError
 
 Product = Callable[[Array], Array]
@@ -65,6 +65,9 @@ class System(Protocol):
 
     def normal_equations(self, theta: Array, columns: Columns | None = None) -> NormalEquations:
         """``JᵀJ`` and ``Jᵀr`` of all rows, or for combinations of the columns."""
+
+    def triangle(self, theta: Array, columns: Columns | None = None) -> Triangle:
+        """The same least-squares problem by orthogonal transformations."""
 
     def draw_columns(self, count: int, theta: Array, step: Array) -> Columns:
         """Random combinations of all columns, others at every step."""

@@ -6,7 +6,8 @@ rational Krylov space, Ruhe 1984): some Cholesky factorisations in place of a si
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ from jax import Array
 from jax.scipy.linalg import cho_solve
 from jaxtyping import Float
 
-from ..algebra import NormalEquations
+from ..algebra import NormalEquations, Triangle
 
 POLES = (1.0, 0.1, 5.0)
 """In units of the last damping: most steps want less of it than the one before."""
@@ -22,13 +23,16 @@ POWERS = 3
 """Directions from each pole."""
 SMALLEST_DAMPING = 1e-14
 """Relative to the trace of ``JᵀJ``, whose rounding errors are as large below it."""
+SMALLEST_SHARE = 1e-28
+"""Relative to the largest singular value squared, where directions have all their digits."""
 BISECTIONS = 60
 
 
-class Space(NamedTuple):
-    """A few orthonormal directions, in which ``JᵀJ`` is diagonal.
+@dataclass(frozen=True)
+class Space:
+    """Orthonormal directions in which ``JᵀJ`` is diagonal: a few of them, or all.
 
-    ``curvature`` has its entries and ``slope`` those of ``Jᵀr``; ``factor`` is the lower triangle of
+    ``curvature`` has its entries and ``slope`` those of ``Jᵀr``; ``solve`` multiplies by the inverse of
     ``JᵀJ + λI`` for the last damping.
     """
 
@@ -36,7 +40,7 @@ class Space(NamedTuple):
     curvature: Float[Array, " k"]
     slope: Float[Array, " k"]
     floor: Array  # the smallest damping
-    factor: Float[Array, "n n"]
+    solve: Callable[[Float[Array, " n"]], Float[Array, " n"]]
 
     def damping(self, radius: Array) -> Array:
         """``λ`` whose step is as long as the radius; the smallest one where no step is."""
@@ -85,7 +89,25 @@ def space_of(normal: NormalEquations, damping: Array, last: Float[Array, " n"]) 
     small = basis.T @ normal.times(basis)
     curvature, turned = jnp.linalg.eigh(0.5 * (small + small.T))
     slope = turned.T @ (basis.T @ normal.gradient)
-    return Space(basis @ turned, jnp.maximum(curvature, 0), slope, floor, factors[0])
+    return Space(
+        basis @ turned,
+        jnp.maximum(curvature, 0),
+        slope,
+        floor,
+        lambda v: cho_solve((factors[0], True), v),
+    )
+
+
+def whole_space(triangle: Triangle, damping: Array) -> Space:
+    """All directions, by a singular value decomposition: those that the rows hardly notice too."""
+    left, values, right = jnp.linalg.svd(triangle.matrix)
+    curvature, directions = values**2, right.T
+    floor = jnp.maximum(SMALLEST_SHARE * curvature[0], jnp.finfo(values.dtype).tiny)
+    at = jnp.maximum(damping, floor)
+    return Space(
+        directions, curvature, values * (triangle.rows @ left), floor,
+        lambda v: directions @ ((right @ v) / (curvature + at)),
+    )  # fmt: skip
 
 
 def _factor(matrix: Float[Array, "n n"], shift: Array) -> Float[Array, "n n"]:

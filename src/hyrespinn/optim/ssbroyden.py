@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,10 @@ from .optimiser import GrowingRounds, OptimiserState, System
 
 TRUST = 0.03
 """How far, as a share of their length, a matrix of another window may move the parameters at first."""
+
+
+RIDGE = 1e-13
+"""Of the trace of ``JᵀJ``, added to it before it is inverted."""
 
 
 class QuasiNewtonState(NamedTuple):
@@ -121,6 +125,23 @@ def start(
         direction=-inverse_hessian @ gradient,
         fresh=jnp.asarray(False),
     )
+
+
+def gauss_newton(system: System, theta: Float[Array, " n"]) -> Float[Array, "n n"]:
+    """``(2JᵀJ + λI)⁻¹`` with a ``λ`` above rounding: the inverse Hessian where the rows are small.
+
+    A quasi-Newton method that begins with it goes on where Gauss–Newton creeps along a curved valley, with
+    a gradient for a step in place of a Jacobian.
+    """
+    found = system.normal_equations(theta)
+    places = jnp.arange(theta.size)
+    shift = RIDGE * jnp.trace(found.matrix)
+    factor = jnp.linalg.cholesky(
+        2 * found.matrix.at[places, places].add(shift), symmetrize_input=False
+    )
+    eye = jnp.eye(theta.size, dtype=theta.dtype)
+    inverse = jax.scipy.linalg.cho_solve((factor, True), eye)
+    return jnp.where(jnp.all(jnp.isfinite(inverse)), 0.5 * (inverse + inverse.T), eye)
 
 
 def trusted(
@@ -349,7 +370,14 @@ def minimise(
 
 @dataclass(frozen=True)
 class SSBroyden(GrowingRounds[QuasiNewtonState]):
-    """Self-scaled Broyden with the whole inverse Hessian and a strong-Wolfe line search."""
+    """Self-scaled Broyden with the whole inverse Hessian and a strong-Wolfe line search.
+
+    Args:
+        begin: The first inverse Hessian: the ``identity``, or that of ``gauss-newton`` where other stages
+            have come near a solution.
+    """
+
+    begin: Literal["identity", "gauss-newton"] = "identity"
 
     @staticmethod
     def rule(q: Scalars) -> tuple[Array, Array]:
@@ -379,10 +407,21 @@ class SSBroyden(GrowingRounds[QuasiNewtonState]):
         """The matrix made symmetric, or the identity where it is not positive definite any more."""
         H = 0.5 * (state.inverse_hessian + state.inverse_hessian.T)
         good = is_positive_definite(H)
-        H = jnp.where(good, H, jnp.eye(state.theta.size, dtype=H.dtype))
+        new, identity = state.fresh | ~good, jnp.eye(state.theta.size, dtype=H.dtype)
+        if self.begin == "gauss-newton":
+            H, fresh = jnp.where(new, self._begun(system, state.theta), H), jnp.asarray(False)
+        else:
+            H, fresh = jnp.where(good, H, identity), new
         return start(system.value_and_grad, state.theta, H)._replace(
-            steps=state.steps, evaluations=state.evaluations, fresh=state.fresh | ~good
+            steps=state.steps, evaluations=state.evaluations, fresh=fresh
         )
+
+    @staticmethod
+    def _begun(system: System, theta: Array) -> Float[Array, "n n"]:
+        """Gauss–Newton's matrix, with first steps that are not too long."""
+        _, gradient = system.value_and_grad(theta)
+        radius = TRUST * jnp.linalg.norm(theta)
+        return trusted(gauss_newton(system, theta), gradient, radius)
 
     def forget(self, state: QuasiNewtonState) -> QuasiNewtonState:
         return on_identity(state)

@@ -23,15 +23,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.scipy.linalg import cho_solve
 from jaxtyping import Float
 
-from ..algebra import Columns, NormalEquations, gram
+from ..algebra import Columns, NormalEquations, Triangle, gram
 from ..errors import UserError
 from .optimiser import RoundOptimiser, Sketch, System
-from .rational_krylov import space_of
+from .rational_krylov import Space, space_of, whole_space
 
-Normal = Callable[[Array], NormalEquations]
+Model = Callable[[Array], NormalEquations | Triangle]
 Rows = Callable[[Array], Array]
 Pull = Callable[[Array, Array], Array]
 Value = Callable[[Array], Array]
@@ -122,7 +121,7 @@ class Search(NamedTuple):
 
 
 def step(
-    normal: Normal,
+    model: Model,
     rows: Rows,
     pull: Pull,
     value: Value,
@@ -131,10 +130,7 @@ def step(
     columns: Columns | None = None,
 ) -> TrustRegionState:
     """One model, steps of all radii in it, and the largest of them that keeps its promise."""
-    found = normal(state.theta)
-    first = jnp.linalg.norm(found.gradient) / state.radius
-    last = state.last if columns is None else columns.projected(state.last)
-    space = space_of(found, jnp.where(state.damping > 0, state.damping, first), last)
+    space = _space(model(state.theta), state, columns)
     shares = rule.spread ** jnp.linspace(-1, 1, rule.probes, dtype=state.radius.dtype)
     dampings = jax.vmap(space.damping)(state.radius * shares)
     # With the smallest damping a step may be shorter than the radius: the next one begins from there.
@@ -148,7 +144,7 @@ def step(
         middle = lifted(space.step(space.damping(state.radius)))
         bend = second_order(rows, pull, state.theta, middle)
         bend = bend if columns is None else columns.projected(bend)
-        acceleration = -0.5 * lifted(cho_solve((space.factor, True), bend))
+        acceleration = -0.5 * lifted(space.solve(bend))
 
     def tried(place: Array) -> Candidate:
         change = lifted(space.step(dampings[place]))
@@ -165,6 +161,20 @@ def step(
     wanted = jnp.where(state.since >= LATE, rule.late_ratio, rule.ratio)
     found_at = searched(tried, wanted, rule.probes)
     return _moved(state, found_at, radii, dampings, rule)
+
+
+def _space(
+    found: NormalEquations | Triangle, state: TrustRegionState, columns: Columns | None
+) -> Space:
+    """The directions of the next step, around the damping of the last one."""
+    slope = found.rows @ found.matrix if isinstance(found, Triangle) else found.gradient
+    first = jnp.linalg.norm(slope) / state.radius
+    damping = jnp.where(state.damping > 0, state.damping, first)
+    if isinstance(found, Triangle):
+        return whole_space(found, damping)
+    return space_of(
+        found, damping, state.last if columns is None else columns.projected(state.last)
+    )
 
 
 def searched(tried: Callable[[Array], Candidate], wanted: Array, probes: int) -> Search:
@@ -277,6 +287,8 @@ class TrustRegion(RoundOptimiser[TrustRegionState]):
             combinations of them, new ones at every step.
         columns_above: See ``columns``.
         points: The number of points inside the domain, the first of all of them; 0 for all.
+        precise: Whether the linear model is made by orthogonal transformations: steps cost two to three
+            times as much, and go on where rounding errors of normal equations end them.
         rows: The curvature is that of so many random combinations of the rows; 0 for that of all of them.
     """
 
@@ -293,6 +305,7 @@ class TrustRegion(RoundOptimiser[TrustRegionState]):
     columns: int = 2000
     columns_above: int = 2500
     points: int = 0
+    precise: bool = False
     rows: int = 0
 
     def __post_init__(self) -> None:
@@ -340,12 +353,14 @@ class TrustRegion(RoundOptimiser[TrustRegionState]):
             count = min(self.columns, state.theta.size)
             columns = system.draw_columns(count, state.theta, state.steps)
 
-        def normal(theta: Array) -> NormalEquations:
+        def model(theta: Array) -> NormalEquations | Triangle:
+            if self.precise:
+                return system.triangle(theta, columns)
             if not self.rows:
                 return system.normal_equations(theta, columns)
             return self._sketched(system, theta, columns, state.steps)
 
-        return step(normal, system.rows, system.pull, system.value, state, self, columns)
+        return step(model, system.rows, system.pull, system.value, state, self, columns)
 
     def _sketched(
         self, system: System, theta: Array, columns: Columns | None, number: Array

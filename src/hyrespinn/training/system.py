@@ -11,10 +11,10 @@ import jax
 import numpy as np
 from jax import Array
 
-from ..algebra import Columns, NormalEquations
+from ..algebra import Columns, NormalEquations, Triangle
 from ..losses.context import Context
 from ..losses.jacobian import linearised, pulled, weighted_rows
-from ..losses.normal import normal_equations
+from ..losses.normal import normal_equations, triangle
 from ..losses.objective import Objective, SampleSet
 from ..models.linear_part import linear_mask
 from ..models.parameters import trained_shapes
@@ -61,6 +61,9 @@ class LossSystem:
 
     def normal_equations(self, theta: Array, columns: Columns | None = None) -> NormalEquations:
         return normal_equations(self.objective, theta, self.samples, self.context, columns)
+
+    def triangle(self, theta: Array, columns: Columns | None = None) -> Triangle:
+        return triangle(self.objective, theta, self.samples, self.context, columns)
 
     def draw_columns(self, count: int, theta: Array, step: Array) -> Columns:
         key = jax.random.fold_in(jax.random.fold_in(self.key, 3), step)
