@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import hyrespinn as hp
 import jax
@@ -428,3 +429,43 @@ def test_the_gradient_by_blocks_is_that_of_the_whole_loss(count, x64, monkeypatc
     rows = weighted_rows(made, theta, samples, context)
     again = jax.jit(lambda v: pulled(made, theta, samples, context, v))(rows)
     np.testing.assert_allclose(2 * again, slope, rtol=1e-9, atol=1e-11 * np.abs(slope).max())
+
+
+# Points that follow the residual, in a loss that does not.
+
+
+def test_factors_make_up_for_the_density_of_points():
+    """Drawn many times, the mean square with its factors is that over all candidates."""
+    by = Adaptivity(pool=8, power=1.0, floor=1.0, even_loss=True)
+    size = jnp.asarray(np.random.default_rng(0).exponential(size=800) ** 2)
+    density = by.density(size)
+    factors = by.factors(density, 100)
+
+    def found(key):
+        chosen = by.choose(key, density, 100)
+        return jnp.mean((factors[chosen] * size[chosen]) ** 2), jnp.mean(factors[chosen] ** 2)
+
+    squares, ones = jax.vmap(found)(jax.random.split(jax.random.key(0), 2000))
+    assert float(jnp.mean(ones)) == pytest.approx(1, rel=0.01)
+    assert float(jnp.mean(squares)) == pytest.approx(float(jnp.mean(size**2)), rel=0.02)
+    drawn = size[jax.random.randint(jax.random.key(1), (2000, 100), 0, 800)]
+    assert float(jnp.std(squares)) < 0.5 * float(jnp.std(jnp.mean(drawn**2, axis=1)))
+
+
+def test_an_even_loss_is_that_of_evenly_spread_points(x64):
+    """Though most of the points lie in a fifth of the interval."""
+    residual = lambda u, p: 1e-6 * u.x + peak(p)  # noqa: E731
+    made, theta = objective(residual, [hp.Neumann(0.0)], counts=(50, 1, 4))
+    by = Adaptivity(pool=8, power=1.0, floor=0.1, even_loss=True)
+    samples = jax.jit(lambda key: made.draw_adaptive(theta, key, by=by))(KEY)
+    plain = made.draw(KEY)
+    assert jax.tree.structure(made.with_factors(plain, by)) == jax.tree.structure(samples)
+    x = np.linspace(0, 1, 100_001)
+    known = float(np.mean(np.asarray(peak(SimpleNamespace(x=jnp.asarray(x)))) ** 2))
+    even = [
+        float(made.losses(theta, made.draw_adaptive(theta, key, by=by))["residual"])
+        for key in jax.random.split(KEY, 20)
+    ]
+    assert np.mean(even) == pytest.approx(known, rel=0.1)
+    uneven = made.draw_adaptive(theta, KEY, by=replace(by, even_loss=False))
+    assert float(made.losses(theta, uneven)["residual"]) > 2 * known

@@ -6,8 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hyrespinn.algebra import NormalEquations, gram
 from hyrespinn.optim import adam, ssbroyden
 from hyrespinn.optim.line_search import strong_wolfe
+from hyrespinn.optim.optimiser import System
 
 pytestmark = pytest.mark.usefixtures("x64")
 RULES = {
@@ -240,3 +242,33 @@ def test_adam_follows_its_formula():
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
         x = x - 0.1 * (m / (1 - 0.9**k)) / (np.sqrt(v / (1 - 0.999**k)) + 1e-8)
     np.testing.assert_allclose(state.theta, x, rtol=1e-12)
+
+
+class Rows(System):
+    """A system of rows that are nearly linear, of very different sizes."""
+
+    def rows(self, theta):
+        return jnp.logspace(0, -3, 40) * (theta - 1 + 0.05 * theta**2)
+
+    def value_and_grad(self, theta):
+        return jax.value_and_grad(lambda t: jnp.sum(self.rows(t) ** 2))(theta)
+
+    def normal_equations(self, theta, columns=None):
+        found, jacobian = self.rows(theta), jax.jacfwd(self.rows)(theta)
+        return NormalEquations(found @ found, found @ jacobian, gram(jacobian.T))
+
+
+def test_gauss_newtons_matrix_is_the_inverse_hessian_where_rows_are_small():
+    theta = jnp.zeros(40)
+    jacobian = jax.jacfwd(Rows().rows)(theta)
+    found = ssbroyden.gauss_newton(Rows(), theta)
+    np.testing.assert_allclose(found, np.linalg.inv(2 * jacobian.T @ jacobian), rtol=1e-5)
+
+
+def test_ssbroyden_that_begins_with_it_needs_fewer_steps():
+    system, found = Rows(), {}
+    for begin in ("gauss-newton", "identity"):
+        rule = ssbroyden.SSBroyden(begin=begin)
+        state = rule.renew(system, rule.init(system, jnp.full(40, 0.5)))
+        found[begin] = float(rule.advance(system, state, lambda s: s.steps < 50).value)
+    assert found["gauss-newton"] < 1e-2 * found["identity"]

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy
-from hyrespinn.algebra import STRIP, Columns, NormalEquations, gram
-from hyrespinn.losses.normal import normal_equations
+from hyrespinn.algebra import STRIP, Columns, NormalEquations, Triangle, gram
+from hyrespinn.losses.normal import normal_equations, triangle
 from hyrespinn.optim import rational_krylov as krylov
 from hyrespinn.optim import trust_region as tr
 
@@ -253,3 +253,69 @@ def test_a_network_is_trained(stage):
 def test_settings_that_make_no_sense_are_refused(fields, words):
     with pytest.raises(hp.UserError, match=words):
         hp.optim.TrustRegion(**fields)
+
+
+# The same by orthogonal transformations.
+
+
+def test_a_triangle_says_what_the_whole_jacobian_does():
+    """Made of chunks that do not divide the points, for some columns too."""
+    objective, theta, samples, context = case("darcy-2d-neumann", **{"model.gates.penalty": 0.1})
+    rows, jacobian = oracle(objective, theta, samples, context)
+    columns = Columns.draw(jax.random.key(1), theta.size, 7, theta.dtype)
+    sums = partial(triangle, objective, samples=samples, context=context, chunk=10)
+    whole, some = jax.jit(lambda t: (sums(t), sums(t, columns=columns)))(theta)
+    for found, known in ((whole, jacobian), (some, jacobian @ columns.lifted(jnp.eye(7)))):
+        product, slope = known.T @ known, known.T @ rows
+        scale = float(jnp.max(jnp.abs(product)))
+        R = np.asarray(found.matrix)
+        np.testing.assert_array_equal(R, np.triu(R))
+        np.testing.assert_allclose(R.T @ R, product, rtol=1e-8, atol=1e-11 * scale)
+        np.testing.assert_allclose(R.T @ found.rows, slope, rtol=1e-8, atol=1e-10)
+    assert float(jnp.sum(whole.both[:, -1] ** 2)) == pytest.approx(float(rows @ rows), rel=1e-12)
+
+
+def triangle_of(J, r):
+    return Triangle.empty(J.shape[1], r.dtype).with_rows(r, J)
+
+
+def test_the_whole_space_has_the_exact_step_of_every_damping():
+    J, r = random_matrix(60, 25), random_matrix(60, seed=1)
+    found = krylov.whole_space(triangle_of(J, r), jnp.asarray(0.3))
+    for damping in (1e-6, 0.3, 40.0):
+        inverse = np.linalg.inv(J.T @ J + damping * np.eye(25))
+        change = found.step(jnp.asarray(damping))
+        np.testing.assert_allclose(change, -inverse @ (J.T @ r), rtol=1e-9, atol=1e-11)
+        gain = float(r @ r - jnp.sum((r + J @ change) ** 2))
+        assert float(found.predicted(jnp.asarray(damping))) == pytest.approx(gain, rel=1e-9)
+    known = np.linalg.solve(J.T @ J + 0.3 * np.eye(25), J[0])
+    np.testing.assert_allclose(found.solve(J[0]), known, rtol=1e-9)
+
+
+def test_a_triangle_keeps_the_digits_that_normal_equations_lose():
+    """Columns of sizes from 1 to 1e-9: the smallest squared is below the rounding of the largest."""
+    J = random_matrix(60, 10) * jnp.logspace(0, -9, 10)
+    r = -J @ jnp.ones(10)
+    change = krylov.whole_space(triangle_of(J, r), jnp.asarray(1.0)).step(jnp.asarray(1e-26))
+    np.testing.assert_allclose(change, np.ones(10), rtol=1e-4)
+    rough = krylov.space_of(problem_of(J, r), jnp.asarray(1e-20), jnp.zeros(10))
+    assert float(jnp.max(jnp.abs(rough.step(rough.floor) - 1))) > 0.1
+
+
+@pytest.mark.parametrize("precise", [False, True])
+def test_both_linear_models_lead_along_the_valley(precise):
+    """Rosenbrock's, as ``minimise`` does it with normal equations."""
+    rule = hp.optim.TrustRegion(precise=precise)
+
+    def model(theta):
+        found, jacobian = curved(theta), jax.jacfwd(curved)(theta)
+        return (triangle_of if precise else problem_of)(jacobian, found)
+
+    def value(theta):
+        return jnp.sum(curved(theta) ** 2)
+
+    state = tr.renewed(value, tr.blank(jnp.array([-1.2, 1.0]), rule))
+    advance = jax.jit(lambda s: tr.step(model, curved, pull, value, s, rule))
+    for _ in range(25):
+        state = advance(state)
+    np.testing.assert_allclose(state.theta, [1.0, 1.0], atol=1e-6)

@@ -27,10 +27,8 @@ class NormalEquations(NamedTuple):
 
 
 class Triangle(NamedTuple):
-    """``R`` and ``c`` with ``‖Jδ + r‖² = ‖Rδ + c‖² + rest²``: what ``JᵀJ`` and ``Jᵀr`` say, to twice as many
-    digits.
-
-    All are in one upper triangle, ``c`` and ``rest`` in its last column.
+    """``R`` and ``c`` with ``‖Jδ + r‖² = ‖Rδ + c‖² + rest²``, in one upper triangle with ``c`` and ``rest``
+    in its last column: what ``JᵀJ`` and ``Jᵀr`` say, to twice as many digits.
     """
 
     both: Float[Array, "k k"]

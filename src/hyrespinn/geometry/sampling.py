@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -95,8 +96,12 @@ class Latin(UnitSampler):
 
 def _shifted(key: Array, points: np.ndarray, dtype: jnp.dtype) -> Array:
     """Points moved by one random vector, modulo one; they were made on the host in full precision."""
-    shift = jax.random.uniform(key, points.shape[1:], dtype)
-    return (jnp.asarray(points, dtype) + shift) % 1
+    return _moved(key, jnp.asarray(points, dtype))
+
+
+@partial(jax.jit, inline=True)
+def _moved(key: Array, points: Array) -> Array:
+    return (points + jax.random.uniform(key, points.shape[1:], points.dtype)) % 1
 
 
 def sobol_points(

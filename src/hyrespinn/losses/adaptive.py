@@ -61,7 +61,7 @@ class Adaptivity:
         """
         share = count / density.size
 
-        def improved(_: int, rate: Array) -> Array:
+        def improved(_: Array, rate: Array) -> Array:
             left = jnp.exp(-rate * density)
             slope = jnp.mean(density * left)
             return jnp.maximum(rate - (jnp.mean(1 - left) - share) / slope, 0.5 * rate)

@@ -48,8 +48,8 @@ def relative_residual(
 
     ratios = {}
     for name in statement.residual_names:
-        evaluate = residual_of(name)
-        largest = max(rms(term) for term in additive_terms(evaluate, columns))
-        size = rms(evaluate(columns))
+        terms = additive_terms(residual_of(name), columns)
+        largest = max(rms(term) for term in terms)
+        size = rms(sum(terms))
         ratios[name] = size / largest if largest > 0 else size
     return ratios

@@ -51,6 +51,7 @@ def flatten(model: T) -> tuple[Float[Array, " n"], Callable[[Array], T]]:
     )
     parameters, rest = eqx.partition(model, trained)
     theta, unravel = ravel_pytree(parameters)
+    unravel = jax.jit(unravel, inline=True)  # one program in place of one for every array
 
     def assemble(vector: Array) -> T:
         return eqx.combine(unravel(vector), rest)

@@ -409,19 +409,12 @@ class SSBroyden(GrowingRounds[QuasiNewtonState]):
         good = is_positive_definite(H)
         new, identity = state.fresh | ~good, jnp.eye(state.theta.size, dtype=H.dtype)
         if self.begin == "gauss-newton":
-            H, fresh = jnp.where(new, self._begun(system, state.theta), H), jnp.asarray(False)
+            H, fresh = jnp.where(new, gauss_newton(system, state.theta), H), jnp.asarray(False)
         else:
             H, fresh = jnp.where(good, H, identity), new
         return start(system.value_and_grad, state.theta, H)._replace(
             steps=state.steps, evaluations=state.evaluations, fresh=fresh
         )
-
-    @staticmethod
-    def _begun(system: System, theta: Array) -> Float[Array, "n n"]:
-        """Gauss–Newton's matrix, with first steps that are not too long."""
-        _, gradient = system.value_and_grad(theta)
-        radius = TRUST * jnp.linalg.norm(theta)
-        return trusted(gauss_newton(system, theta), gradient, radius)
 
     def forget(self, state: QuasiNewtonState) -> QuasiNewtonState:
         return on_identity(state)

@@ -170,14 +170,21 @@ def _value(item: Operand) -> Plain:
     return item.value if isinstance(item, Field) else item
 
 
+def _column(points: Array, i: int) -> Array:
+    """A coordinate of points; of known ones without a program for each coordinate and shape."""
+    if isinstance(points, jax.core.Tracer) or not isinstance(points, jax.Array):
+        return points[..., i]
+    return jnp.asarray(np.asarray(points)[..., i])
+
+
 class Point:
     """The coordinates of a batch of points by name: ``p.t``, ``p.x``; on a boundary also the
     outward normal, ``p.nx``, ``p.ny``."""
 
     def __init__(self, points: Array, coordinates: Sequence[str], normals: Array | None = None):
-        self._columns = {c: points[..., i] for i, c in enumerate(coordinates)}
+        self._columns = {c: _column(points, i) for i, c in enumerate(coordinates)}
         if normals is not None:
-            self._columns |= {f"n{c}": normals[..., i] for i, c in enumerate(coordinates)}
+            self._columns |= {f"n{c}": _column(normals, i) for i, c in enumerate(coordinates)}
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, Array]) -> Point:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import jax
 import numpy as np
 from jax import Array
 
@@ -118,9 +119,12 @@ def _trained(objective: Objective, outcome: Outcome, start: Array | None) -> dic
     """How far groups of parameters have gone from the first ones: medians, also over windows."""
     if start is None:
         return {}
-    first = objective.assemble(start)
-    chosen = few(len(outcome.thetas))
-    several = [objective.assemble(outcome.thetas[k]).changes(first) for k in chosen]
+
+    @jax.jit  # once for all windows
+    def changes(now: Array, first: Array) -> dict[str, Array]:
+        return objective.assemble(now).changes(objective.assemble(first))
+
+    several = [changes(outcome.thetas[k], start) for k in few(len(outcome.thetas))]
     return {
         name: float(np.median([float(changes[name]) for changes in several])) for name in several[0]
     }

@@ -261,6 +261,11 @@ class StageRun:
 
 def copied(state: T) -> T:
     """A copy of a state that survives its donation."""
+    return _copy(state)
+
+
+@jax.jit  # one program in place of one for every array
+def _copy(state: T) -> T:
     return jax.tree.map(jnp.copy, state)
 
 
