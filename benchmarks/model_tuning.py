@@ -1,7 +1,7 @@
 """As many trials for every model: what shape the method ``network`` gives it.
 
 Four shapes of each model, all with as many parameters, on the same problems for the same number of
-seconds of training, with the training of ``--method network``. Run
+seconds of training by Adam and SSBroyden on all of the time at once. Run
 ``python benchmarks/model_tuning.py``, or name models; trials that are in ``results/model_tuning.json``
 already are kept.
 """
@@ -17,13 +17,14 @@ from typing import Any
 
 import jax
 from hyrespinn.files import write_json
-from hyrespinn.methods.network import BASE, sized_as
+from hyrespinn.methods.network import sized_as
 from hyrespinn.models import (
     PINN,
     Deep,
     ExpertPINN,
     Fourier,
     Frequencies,
+    HyResPINN,
     ModelSpec,
     Moving,
     PirateNet,
@@ -44,6 +45,13 @@ PROBLEMS = ("allen-cahn-dirichlet", "darcy-2d-dirichlet")
 GAUSSIAN = Moving(count=12, kernel=Gaussian(), quantile=0.3)
 FOURIER = Fourier(features=24, scale=2.0)
 DEPTHS = (2, 3, 4, 5)
+BASE = HyResPINN(kernels=Moving(count=12), deep=Deep(fourier=FOURIER))
+"""Its number of parameters is that of all shapes."""
+TRAINING: dict[str, object] = {
+    "stages": f"adam(steps=1000), ssbroyden(steps={10**6}, round_growth=0.05)",
+    "stopping.relative_loss": 0.0,
+    "points.interior": 4096,
+}
 TRIALS: dict[str, dict[str, ModelSpec]] = {
     "hyrespinn": {
         "compact, Fourier": BASE,
@@ -84,7 +92,7 @@ def configured(problem: str, shape: ModelSpec, seconds: float) -> RunConfig:
         method="network",
         model=sized_as(shape, BASE, state(made)),
         max_seconds=seconds,
-        settings={"stages.ssbroyden.steps": 10**6, "stopping.relative_loss": 0.0},
+        settings=TRAINING | ({"marching": "whole"} if made.domain.has_time else {}),
     )
 
 

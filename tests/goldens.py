@@ -22,7 +22,7 @@ from hyrespinn.run.session import Session
 from hyrespinn.training.march import March
 
 FILE = Path(__file__).with_name("goldens.json")
-STEPS = {"adam": 2, "ssbroyden": 2, "gauss-newton": 1, "gauss-newton-cg": 1}
+STEPS = {"adam": 2, "ssbroyden": 2, "trust-region": 1, "gauss-newton": 1, "gauss-newton-cg": 1}
 """Steps of each stage after which the loss is looked at."""
 ROUNDING = {"gauss-newton": 1e-2, "gauss-newton-cg": 0.97}
 """By how much the loss after steps of some stages may differ, relatively. Conjugate gradients on nearly

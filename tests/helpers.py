@@ -10,8 +10,10 @@ import jax.numpy as jnp
 import pytest
 
 TINY: dict[str, Any] = {
+    "marching": "whole",
     "model.width": 6,
     "model.kernels.count": 5,
+    "stages": "adam, ssbroyden",
     "stages.adam.steps": 40,
     "stages.adam.batch": 32,
     "stages.ssbroyden.steps": 40,

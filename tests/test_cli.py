@@ -76,11 +76,12 @@ def test_list_keys_prints_what_set_takes(capsys):
     wanted = {
         "problem.epsilon", "problem.reference", "model.kernels.kernel", "model.kernels.distance",
         "model.blocks", "model.kernels.count", "model.width", "model.gates.gate.tau",
-        "model.gates.penalty", "stages.adam.steps", "stages.ssbroyden.steps", "points.interior",
+        "model.gates.penalty", "stages.trust-region.steps", "stages.trust-region-2.ratio",
+        "points.interior", "marching.first",
     }  # fmt: skip
     assert keys.keys() >= wanted
     assert keys["problem.reference"] == "converged"
-    assert (keys["model"], keys["stages"]) == ("hyrespinn", "adam,ssbroyden")
+    assert (keys["model"], keys["stages"]) == ("hyrespinn", "trust-region,trust-region")
     # What is printed can be given back, all of it at once.
     config = configure(hp.problems.AllenCahnDirichlet(), method="network")
     again = with_settings(config, keys)
@@ -92,7 +93,7 @@ def test_list_keys_shows_those_of_what_was_chosen(capsys):
     assert keys["model.kernels.counts"] == "[8, 1024]"
     assert (keys["model.kernels"], keys["boundary"]) == ("lattice", "reflected")
     assert "points.boundary" not in keys, "it would change nothing"
-    keys = keys_of(capsys, "heat-1d", "--model", "pinn", "--set", "marching=fixed")
+    keys = keys_of(capsys, "heat-1d", "--model", "pinn", "--set", "marching=adaptive")
     assert keys["model"] == "pinn"
     assert keys["marching.count"] == "10"
     keys = keys_of(capsys, "heat-1d", "--preset", "paper")
@@ -145,7 +146,7 @@ def test_an_own_problem_without_reference_reports_its_residual(run):
         (["solve", HEAT, *NETWORK, "--set", "stages=adm:10"], "Did you mean 'adam'?"),
         (["solve", HEAT, *NETWORK, "--set", "stages=adam:0"], "Adam needs at least one step, not 0"),
         (["solve", HEAT, *NETWORK, "--set", "stages="], "There is no optimiser"),
-        (["solve", HEAT, *NETWORK, "--set", "marching.count=5"],
+        (["solve", HEAT, *NETWORK, "--set", "marching=whole", "marching.count=5"],
          "It is one of marching=fixed, and marching is whole; set marching too."),
         (["solve", HEAT, *NETWORK, "--set", "model.harmonics=2"],
          "model.harmonics would change nothing: no coordinate is periodic. Leave it."),
@@ -428,7 +429,7 @@ def test_diverged_runs_exit_with_3(tmp_path, capsys):
         )
     )
     out = tmp_path / "out"
-    few = ("model.width=6", "points.interior=64", "points.initial=16")
+    few = ("marching=whole", "model.width=6", "points.interior=64", "points.initial=16")
     wild = [*NETWORK, "--set", *few, "stages=adam(steps=40, batch=32, rate=1e8, warmup=0)"]
     assert cli.main(["solve", f"{file}:Mine", "--out", str(out), "--quiet", *wild]) == 3
     assert "diverged" in capsys.readouterr().err

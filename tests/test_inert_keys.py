@@ -22,7 +22,7 @@ from hyrespinn.training.march import March
 
 from helpers import TINY
 
-SMALL = {k: v for k, v in TINY.items() if not k.startswith("stages")}
+SMALL = {k: v for k, v in TINY.items() if not k.startswith(("stages", "marching"))}
 STAGES = {"stages": "adam(steps=40, batch=32), ssbroyden(steps=400, round_steps=15)"}
 CASES: dict[str, dict[str, Any]] = {
     "network": {"problem": "heat-1d", "method": "network", "settings": SMALL | STAGES},
@@ -53,7 +53,8 @@ CASES: dict[str, dict[str, Any]] = {
     "trust region": {
         "problem": "heat-1d",
         "method": "network",
-        "settings": SMALL | {"stages": "trust-region(steps=400, round_steps=15)"},
+        "settings": SMALL
+        | {"stages": "trust-region(steps=400, round_steps=15)", "marching": "whole"},
     },
     "chain": {
         "problem": "poisson-2d",

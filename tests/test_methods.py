@@ -38,13 +38,12 @@ from hyrespinn.methods import (
     collocation_lattice,
     collocation_scattered,
 )
-from hyrespinn.methods.network import BASE, SHAPES
+from hyrespinn.methods.network import HYRESPINN, SHAPES
 from hyrespinn.models import HyResPINN, KernelExpansion, Lattice, Scattered
 from hyrespinn.models.kernels import Gaussian
-from hyrespinn.optim import Adam, GaussNewton, GaussNewtonCG, SSBroyden
+from hyrespinn.optim import GaussNewton, GaussNewtonCG, SSBroyden, TrustRegion
 from hyrespinn.problems import problem_named
 from hyrespinn.problems.statement import state
-from hyrespinn.registry import registered_name
 from hyrespinn.run.config import configure
 
 ROOT = Path(__file__).parents[1]
@@ -193,6 +192,21 @@ def test_a_method_that_does_not_suit_is_refused_with_its_reason():
         Collocation().discretise(state(Blown()), FAST)
 
 
+def test_a_network_marches_in_windows_that_begin_short():
+    """More of them for stiff equations and in more dimensions; steady problems have none."""
+    cases = {"burgers": 4, "kuramoto-sivashinsky": 20, "grey-scott": 10}
+    for name, count in cases.items():
+        problem = problem_named(name)()
+        chosen = configure(problem, method="network").discretisation
+        assert chosen.marching.count == count
+        (begin, end), windows = problem.domain.bounds[0], chosen.marching.windows(problem.domain, 1)
+        first = windows.following([])
+        assert first.end - first.start == pytest.approx(0.01 * (end - begin))
+        assert first.effort > 1, "what is missed there spoils the rest"
+    steady = configure(hp.problems.Poisson2D(), method="network").discretisation
+    assert steady.marching == Whole()
+
+
 def test_a_model_implies_a_network():
     for model, name in (("pinn", "pinn"), (HyResPINN(width=4), "HyResPINN")):
         choice = choose("auto", state(hp.problems.Poisson2D()), model=model)
@@ -264,13 +278,13 @@ def test_an_equation_of_ones_own_gets_its_windows(preset, windows):
     assert chosen.marching == Fixed(windows)
     assert chosen.model.kernels.time_width > 1, "flat along the time of a window"
     whole = configure(Blown(), preset=preset).discretisation
-    assert whole.marching == Whole()
+    assert whole.marching.count < windows, "of a network, which learns more of the time at once"
     assert chosen.model.kernels.count > 50 * whole.model.kernels.count
 
 
 @pytest.mark.parametrize("preset", ["smoke", "fast", "accurate"])
 def test_smooth_problems_get_fixed_kernels_and_gauss_newton(preset):
-    """Steady ones and those in windows; fronts in time get kernels that move, and SSBroyden."""
+    """Steady ones and those in windows; fronts in time get kernels that move, and a trust region."""
     for problem in (hp.problems.Poisson2D(), hp.problems.Darcy3DNeumann(), Beam()):
         chosen = configure(problem, preset=preset).discretisation
         (optimiser,) = chosen.stages
@@ -287,8 +301,8 @@ def test_smooth_problems_get_fixed_kernels_and_gauss_newton(preset):
         assert (kernels.exterior > 1) is steady, "kernels around the domain too"
         assert (chosen.weights.per_order > 1) is steady, "values count more than slopes"
     moving = configure(Blown(), preset=preset).discretisation
-    assert moving.weights.per_order == 1, "SSBroyden would be slower"
-    assert [type(stage) for stage in moving.stages] == [Adam, SSBroyden]
+    assert moving.weights.per_order == 1
+    assert [type(stage) for stage in moving.stages] == [TrustRegion, TrustRegion]
     assert moving.model.kernels.train_centers
 
 
@@ -423,10 +437,13 @@ def test_every_field_has_coefficients_of_its_own():
 def test_all_models_get_one_size_and_one_training(problem, preset):
     """The same for HyResPINN and for every problem of as many dimensions."""
     theirs = configure(problem, model="pinn", preset=preset).discretisation
-    assert [type(stage) for stage in theirs.stages] == [Adam, SSBroyden]
+    after = [] if problem.domain.has_time else [SSBroyden]
+    assert [type(stage) for stage in theirs.stages] == [TrustRegion, TrustRegion, *after]
+    assert theirs.stages[0].points < theirs.points.interior, "fewer points for the first steps"
     ours = configure(problem, method="network", preset=preset).discretisation
     assert replace(theirs, model=ours.model) == ours
-    other = configure(Blown(), method="network", preset=preset).discretisation
+    alike = Blown() if problem.domain.has_time else hp.problems.DarcyFiveStrip()
+    other = configure(alike, method="network", preset=preset).discretisation
     assert replace(other, model=ours.model) == ours
     sizes = [d.model.count(d.inputs(state(problem))) for d in (ours, theirs)]
     assert abs(sizes[1] - sizes[0]) < 0.05 * sizes[0]
@@ -437,11 +454,12 @@ def test_the_efforts_of_the_network():
     smoke, fast, accurate = (
         Network().discretise(steady, effort) for effort in (SMOKE, FAST, ACCURATE)
     )
-    assert [d.steps for d in (smoke, fast, accurate)] == [450, 14_000, 27_000]
-    assert [d.points.interior for d in (smoke, fast, accurate)] == [1024, 4096, 6144]
+    assert smoke.steps < fast.steps < accurate.steps
+    assert smoke.points.interior < fast.points.interior <= accurate.points.interior
     assert fast.model == accurate.model
     inputs = fast.inputs(steady)
     assert smoke.model.count(inputs) < fast.model.count(inputs)
+    assert fast.points.interior > 3 * fast.model.count(inputs), "well overdetermined"
     assert accurate.stopping.relative_loss < fast.stopping.relative_loss
 
 
@@ -449,35 +467,25 @@ TRIALS = json.loads((ROOT / "results" / "model_tuning.json").read_text())["resul
 
 
 def flat_shape(spec):
-    """The sizes by which trials differ, under the names that they were recorded with."""
-    if not isinstance(spec, HyResPINN):
-        shape = {
-            name: getattr(spec, name)
-            for name in ("width", "depth", "levels", "blocks", "last_width")
-            if hasattr(spec, name)
-        }
-        if spec.fourier is not None:
-            shape["fourier_scale"] = spec.fourier.scale
-        return shape
-    fourier = spec.deep.fourier
-    shape = {"width": spec.width, "blocks": spec.blocks, "depth": spec.deep.depth}
-    shape |= {"centers": spec.kernels.count, "width_quantile": spec.kernels.quantile}
-    shape |= {"kernel": registered_name(type(spec.kernels.kernel))}
-    return shape | {"fourier": fourier.features if fourier else 0}
+    """The sizes by which trials differ, under the names that they were recorded with; the width
+    follows from the number of parameters, which was another one then."""
+    names = ("depth", "levels", "blocks")
+    shape = {name: getattr(spec, name) for name in names if hasattr(spec, name)}
+    if spec.fourier is not None:
+        shape["fourier_scale"] = spec.fourier.scale
+    return shape
 
 
 @pytest.mark.parametrize("name", ["allen-cahn-dirichlet", "darcy-2d-dirichlet"])
-@pytest.mark.parametrize("model", list(SHAPES))
-def test_a_network_has_the_best_shape_of_as_many_trials(model, name):
-    """HyResPINN with time has the second of them, for the reason given beside it."""
+@pytest.mark.parametrize("model", sorted(set(SHAPES) - {"hyrespinn"}))
+def test_a_baseline_has_the_best_shape_of_as_many_trials(model, name):
     trials = [trial[name] for trial in TRIALS[model].values()]
     assert len(trials) == 4
     spec = configure(problem_named(name)(), method="network", model=model).discretisation.model
     shape = flat_shape(spec)
     (ours,) = (trial for trial in trials if trial["settings"].items() >= shape.items())
     best = min(trial["rel_l2"]["u"] for trial in trials)
-    slack = 1.15 if (model, name) == ("hyrespinn", "allen-cahn-dirichlet") else 1.0
-    assert ours["rel_l2"]["u"] <= slack * best
+    assert ours["rel_l2"]["u"] == best
 
 
 @pytest.mark.parametrize("problem", [hp.problems.Poisson2D(), hp.problems.KortewegDeVries()])
@@ -485,7 +493,7 @@ def test_a_network_has_the_best_shape_of_as_many_trials(model, name):
 def test_all_models_of_the_network_have_one_size(model, problem):
     inputs = Lifted().inputs(state(problem))
     chosen = configure(problem, method="network", model=model).discretisation
-    wanted = BASE.count(inputs)
+    wanted = HYRESPINN.of(state(problem)).count(inputs)
     assert abs(chosen.model.count(inputs) - wanted) <= 0.05 * wanted
 
 

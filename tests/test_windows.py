@@ -57,6 +57,16 @@ def test_windows_get_steps_by_the_time_still_to_come():
     np.testing.assert_allclose([w.effort for w in late], [0.4, 0.8, 1.2, 1.6])
 
 
+def test_windows_grow_from_a_first_one():
+    """With a growth of 1 each lasts as long as all before it and the first together."""
+    found = fixed_windows((0.0, 1.0), 4, growth=1.0, first=0.04)
+    lengths = [w.end - w.start for w in found]
+    np.testing.assert_allclose(lengths[:5], [0.01, 0.02, 0.04, 0.08, 0.16])
+    np.testing.assert_allclose(lengths[5:], lengths[5])
+    assert abs(lengths[5] - 0.25) < 0.05
+    assert found[-1].end == 1.0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -66,6 +76,8 @@ def test_windows_get_steps_by_the_time_still_to_come():
         ((3, [0.5, 1.0]), "leave one out"),
         ((2, None, -0.1), "overshoot"),
         ((2, None, 0.0, 1.5), "marching.taper"),
+        ((2, None, 0.0, 0.0, -1.0), "marching.growth"),
+        ((2, None, 0.0, 0.0, 1.0, 0.0), "marching.first"),
     ],
 )
 def test_bad_windows_are_explained(arguments, message):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float, Int
 
-STRIP = 384
+STRIP = 800
 """Rows of a product that are made at once."""
 
 

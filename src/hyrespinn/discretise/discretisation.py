@@ -135,8 +135,9 @@ class Discretisation:
     def idle(self, statement: Statement) -> dict[str, str]:
         """The keys that would change nothing for this problem, each with the reason."""
         return idle_keys(
-            statement, self.boundary, self.model, self.points, self.weights, self.stages
-        )
+            statement, self.boundary, self.model, self.points, self.weights, self.marching,
+            self.stages,
+        )  # fmt: skip
 
     def inputs(self, statement: Statement) -> Inputs:
         """What a network must know of the problem."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ..geometry.sampling import PoissonDisk
@@ -9,6 +10,7 @@ from ..models import KernelExpansion, ModelSpec
 from ..optim import LevenbergMarquardt, Optimiser, OptimiserState, TrustRegion
 from ..problems.boundary import BoundaryTreatment, Lifted, Penalty
 from ..problems.statement import Statement
+from .marching import Fixed, Marching
 from .points import Drawn, Grid
 from .weights import Weights
 
@@ -26,6 +28,7 @@ def idle_keys(
     model: ModelSpec,
     points: Drawn | Grid,
     weights: Weights,
+    marching: Marching,
     stages: Stages,
 ) -> dict[str, str]:
     """The keys that would change nothing, each with the reason; the first reason counts."""
@@ -36,6 +39,7 @@ def idle_keys(
         _of_the_model(model, any(boundary.inputs(statement).periodic)),
         _of_the_points(points, stages),
         _of_the_weights(weights),
+        _of_the_marching(marching),
         _of_the_stages(stages, model, boundary, statement),
     ):
         for key, why in reasons:
@@ -100,16 +104,25 @@ def _of_the_weights(weights: Weights) -> Reasons:
         yield "weights.causal.every", "there is one causal tolerance"
 
 
+def _of_the_marching(marching: Marching) -> Reasons:
+    if isinstance(marching, Fixed) and not marching.growth:
+        yield "marching.first", "without marching.growth all windows are equal"
+
+
 def _of_the_stages(
     stages: Stages, model: ModelSpec, boundary: BoundaryTreatment, statement: Statement
 ) -> Reasons:
+    seen: Counter[str] = Counter()
     for stage in stages:
         if isinstance(stage, LevenbergMarquardt):
-            key, above = "stages.lm.sketch", stage.sketch_above
+            kind, key, above = "lm", "sketch", stage.sketch_above
         elif isinstance(stage, TrustRegion):
-            key, above = "stages.trust-region.columns", stage.columns_above
+            kind, key, above = "trust-region", "columns", stage.columns_above
         else:
             continue
+        seen[kind] += 1  # a second one of a kind is addressed by its number
+        address = kind if seen[kind] == 1 else f"{kind}-{seen[kind]}"
         count = model.count(boundary.inputs(statement))
         if count <= above:
-            yield key, f"the model has {count} parameters, and sketches begin above {above}"
+            why = f"the model has {count} parameters, and sketches begin above {above}"
+            yield f"stages.{address}.{key}", why

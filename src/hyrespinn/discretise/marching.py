@@ -30,6 +30,7 @@ class Fixed:
         count: The number of equal windows.
         growth: With more than 0, the first windows are shorter, for what changes fast at first: a
             window at time ``t`` lasts ``growth · t`` longer than the very first.
+        first: With a growth, the length of the very first window, in units of the equal ones.
         taper: Between -1 and 1; with 1 windows get steps in proportion to the time still to come.
         overshoot: By which share a window is trained past its end.
         start: Whether a window begins with the first network (``new``), with that of the window
@@ -40,14 +41,15 @@ class Fixed:
 
     count: int = 10
     growth: float = 0.0
+    first: float = 0.05
     taper: float = 0.0
     overshoot: float = 0.0
     start: WindowStart = "new"
 
     def windows(self, domain: Domain, steps: int) -> Windows:
-        time = _time_of(domain)
+        time, over, taper = _time_of(domain), self.overshoot, self.taper
         return FixedWindows(
-            fixed_windows(time, self.count, None, self.overshoot, self.taper, self.growth)
+            fixed_windows(time, self.count, None, over, taper, self.growth, self.first)
         )
 
 

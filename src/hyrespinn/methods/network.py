@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ..discretise import (
     Discretisation,
     Drawn,
+    Fixed,
     Lifted,
     Stopping,
     Weights,
@@ -30,16 +31,10 @@ from ..models import (
 )
 from ..models.kernels import Gaussian
 from ..models.matching import Sized
-from ..optim import Adam, Optimiser, SSBroyden
+from ..optim import Optimiser, SSBroyden, TrustRegion
 from ..problems.statement import Statement
 from ..registry import register
 from .method import Effort, Method
-
-BASE = HyResPINN(kernels=Moving(count=12), deep=Deep(fourier=Fourier(features=24, scale=2.0)))
-"""Its number of parameters is that of all models."""
-SMOKE_BASE = HyResPINN(
-    width=16, kernels=Moving(count=16), deep=Deep(fourier=Fourier(features=16, scale=2.0))
-)
 
 
 @dataclass(frozen=True)
@@ -53,19 +48,24 @@ class Shape:
         return self.time if statement.has_time else self.steady
 
 
-# Every model had four trials of the same length on one problem with time and on one without
+HYRESPINN = Shape(
+    HyResPINN(
+        width=16, kernels=Moving(count=24), deep=Deep(fourier=Fourier(features=24, scale=2.0))
+    ),
+    HyResPINN(
+        kernels=Moving(count=16, kernel=Gaussian(), quantile=0.3),
+        deep=Deep(depth=1, fourier=Fourier(features=24, scale=2.0)),
+    ),
+)
+"""Its number of parameters, in a window where there is time, is that of all models."""
+SMOKE_BASE = HyResPINN(
+    width=12, kernels=Moving(count=16), deep=Deep(fourier=Fourier(features=16, scale=2.0))
+)
+
+# Each baseline had four trials of the same length on one problem with time and on one without
 # (benchmarks/model_tuning.py); these are the best of them. docs/benchmarks.md has all.
 SHAPES: Mapping[str, Shape] = {
-    # With time one more layer in place of the Fourier features was as good within a tenth; but
-    # Fourier features were better on Allen–Cahn (periodic), with both seeds (docs/training.md).
-    "hyrespinn": Shape(
-        BASE,
-        replace(
-            BASE,
-            kernels=Moving(count=16, kernel=Gaussian(), quantile=0.3),
-            deep=Deep(depth=1, fourier=Fourier(features=24, scale=2.0)),
-        ),
-    ),
+    "hyrespinn": HYRESPINN,
     "pinn": Shape(PINN(depth=4), PINN(depth=4)),
     "respinn": Shape(ResPINN(depth=5), ResPINN(depth=3)),
     "expertpinn": Shape(
@@ -85,10 +85,55 @@ def sized_as(spec: ModelSpec, base: ModelSpec, statement: Statement) -> ModelSpe
     return match_parameters(spec, base.count(inputs), inputs)
 
 
+def marching_of(statement: Statement) -> Whole | Fixed:
+    """Windows that begin with a hundredth of the time, where a random network has the least to learn.
+
+    A window must be short enough for a network of some 1,500 parameters: the shorter the more
+    dimensions of space there are, and for equations of the fourth order, which are stiff and often
+    chaotic. What is missed early spoils all that comes after, so that early windows have more steps.
+    """
+    if not statement.has_time:
+        return Whole()
+    count = 20 if statement.space_order > 3 else 4 if statement.domain.dimension < 3 else 10
+    return Fixed(count, growth=1.0, first=count / 100, taper=0.5, start="warm")
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How many, and how long a round of points is.
+
+    Of the trust region ``few`` on a third of the points, as long as the network is far from a solution, and
+    then ``all``; without time SSBroyden goes on from there, ``after`` steps that cost a gradient each.
+    """
+
+    few: int
+    all: int
+    round: int
+    after: int
+
+    def stages(self, points: int, has_time: bool) -> tuple[Optimiser, ...]:
+        found: tuple[Optimiser, ...] = (
+            TrustRegion(self.few, self.round, points=points // 3, most_rounds=ROUNDS),
+            TrustRegion(self.all, self.round, most_rounds=ROUNDS),
+        )
+        if has_time or not self.after:
+            return found
+        return *found, SSBroyden(self.after, LONG_ROUND, begin="gauss-newton")
+
+
+ROUNDS, LONG_ROUND = 10, 1000
+"""Rounds of points in the trust region at most; the steps of a round after it."""
+SMOKE_STEPS, FAST_STEPS, ACCURATE_STEPS = (
+    Steps(10, 10, 10, 0),
+    Steps(40, 60, 20, 14_000),
+    Steps(60, 240, 30, 40_000),
+)
+
+
 @register("network")
 @dataclass(frozen=True)
 class Network(Method):
-    """Adam, then SSBroyden, on all of the time: the same for every model and problem.
+    """A trust region from a random start, in windows of time: the same for every model and problem.
 
     Args:
         model: The name of a model, or its specification. Those by name have about as many parameters,
@@ -108,27 +153,26 @@ class Network(Method):
         if smoke:
             chosen = SMOKE_BASE if self.model == "hyrespinn" else MODELS[self.model]()
             return sized_as(chosen, SMOKE_BASE, statement)
-        if self.model in SHAPES:
-            return sized_as(SHAPES[self.model].of(statement), BASE, statement)
-        return sized_as(MODELS[self.model](), BASE, statement)
+        shape = SHAPES.get(self.model)
+        chosen = MODELS[self.model]() if shape is None else shape.of(statement)
+        return sized_as(chosen, HYRESPINN.of(statement), statement)
 
     def discretise(self, statement: Statement, effort: Effort) -> Discretisation:
         smoke = effort.name == "smoke"
-        surfaces = 4 if statement.domain.dimension > 2 else 1  # where lines would do in a plane
-        points = Drawn(1024 if smoke else 4096, 256 * surfaces, 256 * surfaces)
-        stages: tuple[Optimiser, ...] = (Adam(steps=1000), SSBroyden(13_000, round_growth=0.05))
-        target = 1e-13
+        dimension, has_time = statement.domain.dimension, statement.has_time
+        surfaces = 4 if dimension > 2 else 1  # where lines would do in a plane
+        points = Drawn(6144, 512 if dimension < 3 else 1024, 256 * surfaces)
+        steps, target = FAST_STEPS, 1e-13 if has_time else 1e-16
         if smoke:
-            stages = Adam(steps=300), SSBroyden(150, round_steps=75, round_growth=0.05)
+            points, steps = Drawn(1024, 128, 128 * surfaces), SMOKE_STEPS
         elif effort.scale > 1:
-            stages = Adam(steps=1000), SSBroyden(26_000, round_growth=0.05)
-            points, target = replace(points, interior=6144), 1e-16
+            steps, target = ACCURATE_STEPS, 1e-3 * target
         return Discretisation(
             self._model(statement, smoke),
             points,
             Lifted(),
             Weights(initial=10.0),
-            Whole(),
-            stages,
+            marching_of(statement),
+            steps.stages(points.interior, has_time),
             Stopping(relative_loss=target),
         )

@@ -124,6 +124,8 @@ class FixedWindows(Windows):
         return f"{len(tried) + 1} of {len(self.windows)}"
 
 
+FIRST = 1 / 20
+"""The first of growing windows, in units of the equal ones, unless stated otherwise."""
 WHOLE = FixedWindows()
 """All of the time at once; also where there is no time."""
 
@@ -135,6 +137,7 @@ def fixed_windows(
     overshoot: float = 0.0,
     taper: float = 0.0,
     growth: float = 0.0,
+    first: float = FIRST,
 ) -> tuple[Window, ...]:
     """``count`` equal windows over ``time``, or windows with these ``ends``.
 
@@ -144,8 +147,8 @@ def fixed_windows(
     late ones get as much more as the early ones get with 1; the mean is always 1.
 
     With a ``growth`` the first windows are shorter, for what changes fast at first: a window at time
-    ``t`` lasts ``growth · t`` longer than the very first, a twentieth of the equal ones, until it is
-    one of them.
+    ``t`` lasts ``growth · t`` longer than the very first, which is ``first`` of the equal ones, until it
+    is one of them.
 
     >>> [(s.start, s.effort) for s in fixed_windows((0.0, 2.0), 2, taper=0.75)]
     [(0.0, 1.25), (1.0, 0.75)]
@@ -155,9 +158,14 @@ def fixed_windows(
         raise UserError(f"There is at least one window; marching.count is {count}.")
     if overshoot < 0:
         raise UserError(f"marching.overshoot cannot be negative, and is {overshoot}.")
+    if growth < 0 or not 0 < first <= 1:
+        raise UserError(
+            "Windows that grow need marching.growth ≥ 0 and 0 < marching.first ≤ 1; they are "
+            f"{growth} and {first}."
+        )
     if not -1 <= taper <= 1:
         raise UserError(f"marching.taper is between -1 and 1, not {taper}.")
-    edges = [begin + t for t in _edges(end - begin, count, growth)] + [end]
+    edges = [begin + t for t in _edges(end - begin, count, growth, first)] + [end]
     if ends is not None:
         edges = [float(e) for e in ends]
         if count not in (1, len(edges)):
@@ -178,11 +186,7 @@ def fixed_windows(
     )
 
 
-SHORTEST = 1 / 20
-"""The first of growing windows, in units of the equal ones."""
-
-
-def _edges(duration: float, count: int, growth: float) -> list[float]:
+def _edges(duration: float, count: int, growth: float, first: float = FIRST) -> list[float]:
     """Where windows end but for the last, ``count`` equal ones or such as grow to that length.
 
     >>> [round(t, 3) for t in _edges(1.0, 4, 0.0)]
@@ -194,7 +198,7 @@ def _edges(duration: float, count: int, growth: float) -> list[float]:
     if not growth:
         return [k * longest for k in range(1, count)]
     edges, last = list[float](), 0.0
-    while (length := SHORTEST * longest + growth * last) < longest and last + length < duration:
+    while (length := first * longest + growth * last) < longest and last + length < duration:
         last += length
         edges.append(last)
     rest = max(1, round((duration - last) / longest))
