@@ -169,6 +169,10 @@ class Task:
             "rel_l2_initial",
             "rel_l2_until",
             "rel_l2_paper_reference",
+            "verdict",
+            "estimated_error",
+            "fresh_gap",
+            "trained",
         )
         return Cell(
             problem,

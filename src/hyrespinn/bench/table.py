@@ -49,6 +49,10 @@ class Cell:
     rel_l2_initial: Mapping[str, float] | None = None
     rel_l2_until: Mapping[str, Mapping[str, float]] | None = None  # by time, then by field
     rel_l2_paper_reference: Mapping[str, float] | None = None
+    verdict: str | None = None
+    estimated_error: Mapping[str, float | None] | None = None
+    fresh_gap: float | None = None
+    trained: Mapping[str, float] | None = None  # how far groups of parameters have gone
 
     @property
     def failed(self) -> bool:
