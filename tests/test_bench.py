@@ -39,7 +39,7 @@ from hyrespinn.training.watch import Watch
 
 QUICK = {
     "model.width": 6, "model.depth": 1, "model.kernels.count": 5, "points.interior": 64,
-    "points.initial": 16, "stages": "adam(steps=150, batch=32)",
+    "points.initial": 16, "stages": "adam(steps=150, batch=32)", "marching": "whole",
 }  # fmt: skip
 REQUEST = BenchRequest(["heat-1d"], ["hyrespinn", "pinn"], settings=QUICK)
 
@@ -304,11 +304,12 @@ def test_settings_go_to_the_models_that_have_them(solver, tmp_path):
 
 def test_a_kind_comes_with_its_keys():
     """Keys that only another kind of a part has, as ``solve`` takes them."""
-    windows = {"marching": "fixed", "marching.count": "3"}
+    windows = {"marching": "adaptive", "marching.tolerance": "0.1"}
     (task,) = plan(BenchRequest(["heat-1d"], ["pinn"], settings=windows), Path("out"))
-    assert task.config.discretisation.marching == hp.discretise.Fixed(3)
-    with pytest.raises(UserError, match=r"Unknown setting 'marching\.count'"):
-        plan(BenchRequest(["heat-1d"], ["pinn"], settings={"marching.count": "3"}), Path("out"))
+    assert task.config.discretisation.marching == hp.discretise.Adaptive(tolerance=0.1)
+    alone = {"marching.tolerance": "0.1"}
+    with pytest.raises(UserError, match=r"Unknown setting 'marching\.tolerance'"):
+        plan(BenchRequest(["heat-1d"], ["pinn"], settings=alone), Path("out"))
 
 
 def test_a_method_without_a_choice_of_models_has_one_row(solver, tmp_path):

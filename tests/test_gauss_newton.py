@@ -33,7 +33,8 @@ SETTINGS = {
 
 
 def solved(problem, kernels=KERNELS, changes=None, **options):
-    settings = {**SETTINGS, **(changes or {})}
+    whole = {"marching": "whole"} if problem.domain.has_time else {}
+    settings = {**whole, **SETTINGS, **(changes or {})}
     model = KernelExpansion(kernels)
     return hp.solve(problem, model=model, settings=settings, progress=False, **options)
 

@@ -14,7 +14,7 @@ from hyrespinn.discretise import Lifted, Reflected
 from hyrespinn.errors import UserError
 from hyrespinn.geometry.sampling import kronecker
 from hyrespinn.models import PINN, KernelExpansion, Lattice
-from hyrespinn.optim import Adam, SSBroyden
+from hyrespinn.optim import Adam, TrustRegion
 from hyrespinn.problems.conditions import EVEN, ODD
 from hyrespinn.problems.fields import Point
 from hyrespinn.problems.spectrum import bandwidth_of
@@ -372,7 +372,7 @@ def test_single_precision_gets_a_network_that_it_can_train():
         assert config.method == "network"
         assert "single precision" in config.rejected["collocation"]
         assert lattice(config) is None
-        assert [type(stage) for stage in config.discretisation.stages] == [Adam, SSBroyden]
+        assert [type(stage) for stage in config.discretisation.stages] == [TrustRegion, TrustRegion]
 
 
 class Cooling(hp.Problem):

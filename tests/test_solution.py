@@ -15,7 +15,7 @@ from helpers import Heat
 @pytest.fixture(scope="module")
 def solution():
     settings = {"model.width": 6, "model.kernels.count": 5, "points.interior": 64}
-    settings |= {"points.initial": 16, "stages": "adam(steps=40, batch=32)"}
+    settings |= {"points.initial": 16, "stages": "adam(steps=40, batch=32)", "marching": "whole"}
     return hp.solve(Heat(), method="network", progress=False, settings=settings)
 
 

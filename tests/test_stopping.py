@@ -30,6 +30,7 @@ from helpers import TINY, Heat
 
 SMALL = {
     "model.width": 6, "model.kernels.count": 5, "points.interior": 64, "points.initial": 16,
+    "marching": "whole",
 }  # fmt: skip
 
 

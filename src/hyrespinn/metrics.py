@@ -110,8 +110,9 @@ def additive_terms(function: Callable[..., Any], *arguments: Any) -> list[np.nda
     literal = [hasattr(v, "val") for v in variables]
     traced = [v for v, is_literal in zip(variables, literal, strict=True) if not is_literal]
     narrowed = jaxpr.replace(outvars=traced, debug_info=jaxpr.debug_info.with_unknown_names())
-    evaluate = jax.jit(lambda *leaves: jax.core.eval_jaxpr(narrowed, closed.consts, *leaves))
-    values = iter(evaluate(*jax.tree.leaves(arguments)))
+    # Constants are arguments too, or other ones would be another program.
+    evaluate = jax.jit(lambda consts, given: jax.core.eval_jaxpr(narrowed, consts, *given))
+    values = iter(evaluate(closed.consts, jax.tree.leaves(arguments)))
     return [
         np.asarray(sign * np.asarray(v.val if is_literal else next(values)))
         for (v, sign), is_literal in zip(leaves, literal, strict=True)

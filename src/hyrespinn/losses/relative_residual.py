@@ -40,15 +40,17 @@ def relative_residual(
     several = [within(theta, context) for theta, context in parts]
     points, columns = jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *several)
 
-    def residual_of(name: str) -> Callable[[Any], Array]:
-        return lambda columns: statement.residuals(columns, points)[name]
+    parameters = parts[0][1].parameters
+
+    def residual_of(name: str) -> Callable[..., Array]:
+        return lambda columns, points, own: statement.residuals_with(own)(columns, points)[name]
 
     def rms(array: Any) -> float:
         return float(np.sqrt(np.mean(np.square(np.asarray(array)))))
 
     ratios = {}
     for name in statement.residual_names:
-        terms = additive_terms(residual_of(name), columns)
+        terms = additive_terms(residual_of(name), columns, points, parameters)
         largest = max(rms(term) for term in terms)
         size = rms(sum(terms))
         ratios[name] = size / largest if largest > 0 else size
