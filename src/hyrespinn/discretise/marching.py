@@ -8,7 +8,7 @@ from typing import ClassVar
 from ..errors import UserError
 from ..geometry import Domain
 from ..training.adaptive_windows import AdaptiveWindows
-from ..training.windows import WHOLE, FixedWindows, Windows, WindowStart, fixed_windows
+from ..training.windows import FIRST, WHOLE, FixedWindows, Windows, WindowStart, fixed_windows
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Fixed:
 
     count: int = 10
     growth: float = 0.0
-    first: float = 0.05
+    first: float = FIRST
     taper: float = 0.0
     overshoot: float = 0.0
     start: WindowStart = "new"
